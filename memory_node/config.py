@@ -1,0 +1,234 @@
+"""Validated settings of the engine: one table that declares, validates and documents them.
+
+The node declares its parameters from this table, and the reference page is written from it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+from memory_node.errors import InvalidArgument
+
+INF = math.inf
+
+
+def setting(
+    default: Any,
+    doc: str,
+    *,
+    unit: str = "",
+    low: float = -INF,
+    high: float = INF,
+    choices: tuple[str, ...] = (),
+    runtime: bool = False,
+) -> Any:
+    """Declare one setting: default, description, unit, closed range or choices, and whether it may change at run time."""
+    return field(
+        default=default,
+        metadata={"doc": doc, "unit": unit, "low": low, "high": high, "choices": choices, "runtime": runtime},
+    )
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings of a memory. Wrong values raise InvalidArgument naming the setting, what came and what is allowed."""
+
+    # storing
+    db_path: str = setting("memory.db", "SQLite file; the folder is created, ~ is expanded.")
+    durability: str = setting(
+        "normal",
+        "normal survives a killed process, full also a power cut right after the commit (SQLite `synchronous`).",
+        choices=("normal", "full"),
+    )
+    on_corrupt: str = setting(
+        "stop",
+        "When SQLite refuses the file it is set aside under another name; then stop, or go on with a fresh one.",
+        choices=("stop", "fresh"),
+    )
+    auto_store: bool = setting(
+        True, "Store what layers bring. false: only store_specific_memory and flush write.", runtime=True
+    )
+    working_memory_size: int = setting(
+        50, "Rows the working buffer holds before a flush is forced.", unit="rows", low=1, high=100_000
+    )
+    flush_interval: float = setting(
+        2.0, "The longest time a row waits for its commit.", unit="s", low=0.01, high=3600.0, runtime=True
+    )
+    flush_batch_size: int = setting(
+        5, "Rows in the buffer that start a flush at once.", unit="rows", low=1, high=100_000, runtime=True
+    )
+    frame: str = setting("map", "Frame of stored positions (REP-105).")
+    map_id: str = setting("", "Name of the map that positions belong to; set_map changes it.")
+    time_zone: str = setting("UTC", "IANA zone that 'yesterday' and 'this morning' are read in.", runtime=True)
+    max_db_mb: float = setting(
+        0.0,
+        "Size of the database at which the oldest archived rows are removed; 0: no bound.",
+        unit="MB",
+        low=0.0,
+        runtime=True,
+    )
+    fold_repeats: bool = setting(
+        False, "Count a repeat of the layer's last row on that row instead of storing another.", runtime=True
+    )
+    fold_radius: float = setting(0.5, "A repeat lies within this of the last.", unit="m", low=0.0, runtime=True)
+    fold_window: float = setting(60.0, "A repeat comes within this of the last.", unit="s", low=0.0, runtime=True)
+
+    # meaning
+    embed_batch_size: int = setting(
+        8, "Texts embedded in one go; small, so that a query never waits long.", unit="texts", low=1, high=512
+    )
+    hnsw_m: int = setting(16, "Links of an HNSW element.", low=2, high=128)
+    hnsw_ef_construction: int = setting(200, "HNSW candidates while building.", low=8, high=2000)
+    hnsw_ef_search: int = setting(
+        50, "HNSW candidates while searching, at least; raised by itself where recall needs it.", low=1, high=5000
+    )
+
+    # ranking
+    relevance_weight: float = setting(1.0, "Weight of meaning and words in a score.", low=0.0, high=10.0, runtime=True)
+    importance_weight: float = setting(0.0, "Weight of importance in a score.", low=0.0, high=10.0, runtime=True)
+    recency_weight: float = setting(0.0, "Weight of recency in a score.", low=0.0, high=10.0, runtime=True)
+    recency_halflife: float = setting(
+        3600.0, "Age at which recency is a half.", unit="s", low=1.0, high=1e9, runtime=True
+    )
+    locate_threshold: float = setting(
+        0.0, "Least cosine at which locate believes a name; 0: the value calibrated for the model.", low=0.0, high=1.0,
+        runtime=True,
+    )
+
+    # housekeeping
+    consolidation_window: float = setting(
+        1800.0, "Rows older than this become gists.", unit="s", low=0.0, high=1e8, runtime=True
+    )
+    consolidation_interval: float = setting(
+        60.0, "Steady-clock period of housekeeping.", unit="s", low=0.1, high=86_400.0
+    )
+    consolidation_spatial_eps: float = setting(
+        3.0, "DBSCAN eps.", unit="m", low=0.01, high=1000.0, runtime=True
+    )
+    consolidation_min_samples: int = setting(3, "DBSCAN min_samples.", low=1, high=1000, runtime=True)
+    consolidation_max_radius: float = setting(
+        5.0, "Largest radius of a gist; a wider cluster is divided.", unit="m", low=0.1, high=10_000.0, runtime=True
+    )
+    consolidation_max_text: int = setting(
+        600, "Longest text of a gist.", unit="characters", low=80, high=10_000, runtime=True
+    )
+    archive_after_seconds: float = setting(
+        3600.0, "Age at which summarised rows give up text and vector.", unit="s", low=0.0, high=1e9, runtime=True
+    )
+    episode_gap: float = setting(
+        1800.0, "Silence that ends an episode nobody started.", unit="s", low=1.0, high=1e7, runtime=True
+    )
+    episode_max_duration: float = setting(
+        86_400.0, "Longest episode; a running one protects its rows no longer than this.", unit="s", low=60.0, high=1e8,
+        runtime=True,
+    )
+    duplicate_threshold: float = setting(
+        0.97, "Cosine at which two stored notes of one layer say the same.", low=0.5, high=1.0, runtime=True
+    )
+    rollup_after: float = setting(
+        604_800.0, "Age at which the gists of one place and day become one.", unit="s", low=0.0, high=1e9, runtime=True
+    )
+
+    # things and places
+    entity_similarity_threshold: float = setting(
+        0.85, "Cosine of two labels that may name one thing.", low=0.0, high=1.0, runtime=True
+    )
+    entity_gate_measured: float = setting(
+        1.5, "Farthest a measured position lies from the thing it belongs to.", unit="m", low=0.01, high=100.0,
+        runtime=True,
+    )
+    entity_spatial_radius: float = setting(
+        5.0, "The same when only the observer's pose is known.", unit="m", low=0.01, high=1000.0, runtime=True
+    )
+    sensor_range: float = setting(
+        5.0, "How far a detector sees; a layer may say its own.", unit="m", low=0.1, high=1000.0, runtime=True
+    )
+    sensor_fov: float = setting(
+        1.2, "Horizontal angle that a detector sees; a layer may say its own.", unit="rad", low=0.01, high=6.2832,
+        runtime=True,
+    )
+
+    # the body
+    stale_after: float = setting(
+        10.0, "Age at which a body reading or a pose is stale.", unit="s", low=0.0, high=1e7, runtime=True
+    )
+    trend_window: float = setting(
+        300.0, "Window over which body_status tells the change.", unit="s", low=1.0, high=1e7, runtime=True
+    )
+    event_window: float = setting(
+        30.0, "Observations within this of a body event are joined to it.", unit="s", low=0.0, high=86_400.0,
+        runtime=True,
+    )
+
+    def __post_init__(self) -> None:
+        for name, spec in settings_table().items():
+            object.__setattr__(self, name, _checked(name, getattr(self, name), spec))
+
+    def changed(self, **changes: Any) -> Settings:
+        """Return a copy with changes; unknown names raise InvalidArgument."""
+        table = settings_table()
+        for name in changes:
+            if name not in table:
+                raise InvalidArgument(name, "no such setting")
+        return dataclasses.replace(self, **changes)
+
+
+@dataclass(frozen=True)
+class SettingSpec:
+    """One row of the settings table."""
+
+    name: str
+    type: type
+    default: Any
+    doc: str
+    unit: str
+    low: float
+    high: float
+    choices: tuple[str, ...]
+    runtime: bool
+
+    @property
+    def allowed(self) -> str:
+        """What values are allowed, in words."""
+        if self.choices:
+            return "one of " + ", ".join(self.choices)
+        if self.type is bool:
+            return "true or false"
+        if self.type is str:
+            return "a string"
+        kind = "a whole number" if self.type is int else "a number"
+        bounds = [f"at least {self.low:g}"] if self.low > -INF else []
+        bounds += [f"at most {self.high:g}"] if self.high < INF else []
+        return " ".join([kind, " and ".join(bounds)]).strip()
+
+
+def settings_table() -> dict[str, SettingSpec]:
+    """Return the settings by name, in the order of their declaration."""
+    return dict(_TABLE)
+
+
+def _table() -> dict[str, SettingSpec]:
+    # The type is the default's: annotations are strings here, and every default is of its setting's type.
+    return {
+        f.name: SettingSpec(name=f.name, type=type(f.default), default=f.default, **f.metadata)
+        for f in dataclasses.fields(Settings)
+    }
+
+
+def _checked(name: str, value: Any, spec: SettingSpec) -> Any:
+    wrong = InvalidArgument(name, f"got {value!r}, allowed is {spec.allowed}")
+    if spec.type is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if type(value) is not spec.type:
+        raise wrong
+    if spec.choices and value not in spec.choices:
+        raise wrong
+    if spec.type in (int, float) and not (spec.low <= value <= spec.high and math.isfinite(value)):
+        raise wrong
+    return value
+
+
+_TABLE = _table()
