@@ -1,0 +1,1 @@
+"""Runnable examples of robot_memory."""
