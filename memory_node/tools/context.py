@@ -1,0 +1,95 @@
+"""What a tool may use of the memory: storage, search, settings, clock, the query's vector and the robot's pose."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from memory_node.errors import EmbedderError
+from memory_node.graph import Filter, Kind, Pose
+from memory_node.retrieval import filters
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from memory_node.config import Settings
+    from memory_node.protocols import Clock
+    from memory_node.retrieval.filters import Resolved
+    from memory_node.retrieval.search import Searcher
+    from memory_node.storage.database import Database
+
+log = logging.getLogger(__name__)
+
+WORDS_ONLY = "by words only"
+
+
+@dataclass(frozen=True)
+class ToolContext:
+    """Handed to every tool by the facade.
+
+    Attributes:
+        db: the truth. searcher: the projections' search.
+        get_settings: the settings of this moment; some change at run time.
+        clock: the node's clock.
+        embed: vector of a query, float32 (D,), or None without an embedder; may raise EmbedderError.
+        get_pose: the robot's latest pose in the memory's frame, or None.
+        get_map_id: the present map.
+        note_recall: takes ids of nodes that were used; writes later, off the query path.
+    """
+
+    db: Database
+    searcher: Searcher
+    get_settings: Callable[[], Settings]
+    clock: Clock
+    embed: Callable[[str], NDArray[np.float32] | None]
+    get_pose: Callable[[], Pose | None]
+    get_map_id: Callable[[], str]
+    note_recall: Callable[[Iterable[int]], None]
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of this moment."""
+        return self.get_settings()
+
+    @property
+    def frame(self) -> str:
+        """Frame of stored positions."""
+        return self.settings.frame
+
+    @property
+    def map_id(self) -> str:
+        """Name of the present map."""
+        return self.get_map_id()
+
+    def now_ns(self) -> int:
+        """Current time of the node's clock (ns)."""
+        return self.clock.now_ns()
+
+    def pose(self) -> Pose | None:
+        """The robot's latest pose in the memory's frame, or None when none is known."""
+        return self.get_pose()
+
+    def embed_query(self, text: str) -> NDArray[np.float32] | None:
+        """Return the vector of a query, or None when the embedder is absent, still loading or failing."""
+        try:
+            return self.embed(text)
+        except EmbedderError as error:
+            log.info("query answered by words only: %s", error)
+            return None
+
+    def resolve(self, filter: Filter | None, kinds: tuple[Kind, ...]) -> Resolved:
+        """Return the filter with names as ids and times as ns; `kinds` is what an empty filter.kinds means here."""
+        settings = self.settings
+        with self.db.read() as conn:
+            return filters.resolve(
+                filter or Filter(),
+                conn,
+                kinds=kinds,
+                now_ns=self.now_ns(),
+                time_zone=settings.time_zone,
+                frame=settings.frame,
+                map_id=self.map_id,
+            )
