@@ -1,0 +1,128 @@
+"""The robot's recent poses, and where it was at a stamp."""
+
+from __future__ import annotations
+
+import bisect
+import math
+import threading
+
+from memory_node.graph import Pose, Position
+
+NS = 1_000_000_000
+MAX_COORDINATE = 1e8
+"""Farthest believable coordinate, m: beyond any projected map of the Earth, so whatever lies farther is a fault."""
+
+
+def is_sane_position(position: Position) -> bool:
+    """Whether all three coordinates are finite and on this planet."""
+    return all(math.isfinite(c) and abs(c) <= MAX_COORDINATE for c in position)
+
+
+def yaw_of(x: float, y: float, z: float, w: float) -> float | None:
+    """Return the yaw (rad, counter-clockwise about z, REP-103) of a quaternion, or None when it has no direction.
+
+    The quaternion need not be of unit length. All zero, or not finite, is no orientation.
+    """
+    norm = x * x + y * y + z * z + w * w
+    if not math.isfinite(norm) or norm < 1e-12:
+        return None
+    return math.atan2(2.0 * (w * z + x * y), w * w + x * x - y * y - z * z)
+
+
+class PositionTrack:
+    """A bounded track of poses in the order of their stamps. Safe to use from several threads.
+
+    Attributes:
+        max_age: s; a pose tells where the robot is for no longer than this.
+        max_stddev: m; poses whose deviation is known and larger are refused. 0: no limit.
+    """
+
+    def __init__(self, max_age: float = 10.0, max_stddev: float = 0.0, capacity: int = 4096) -> None:
+        """Args: capacity: poses kept, the newest ones (20 Hz: three minutes and a half)."""
+        self.max_age = max_age
+        self.max_stddev = max_stddev
+        self._capacity = capacity
+        self._lock = threading.Lock()
+        self._stamps: list[int] = []
+        self._poses: list[Pose] = []
+
+    def add(self, pose: Pose) -> str:
+        """Take a pose; return "" or the reason why it was refused. A late pose is put in its place."""
+        reason = self._fault(pose)
+        if reason:
+            return reason
+        if pose.yaw is not None and not math.isfinite(pose.yaw):
+            pose = Pose(pose.stamp, pose.position, None, pose.frame, pose.stddev)
+        with self._lock:
+            at = bisect.bisect_left(self._stamps, pose.stamp)
+            if at < len(self._stamps) and self._stamps[at] == pose.stamp:
+                self._poses[at] = pose
+                return ""
+            self._stamps.insert(at, pose.stamp)
+            self._poses.insert(at, pose)
+            if len(self._stamps) > 2 * self._capacity:  # now and then: dropping the first of a list each time is slow
+                del self._stamps[: -self._capacity], self._poses[: -self._capacity]
+        return ""
+
+    def _fault(self, pose: Pose) -> str:
+        if not is_sane_position(pose.position):
+            return "position not finite or out of range"
+        if pose.stddev is None:
+            return ""
+        if not math.isfinite(pose.stddev):
+            return "covariance not finite"
+        if self.max_stddev > 0.0 and pose.stddev > self.max_stddev:
+            return "position_max_stddev exceeded"
+        return ""
+
+    def at(self, stamp: int) -> Pose | None:
+        """Return where the robot was at `stamp` (ns), or None when that is not known.
+
+        Between two poses no farther apart than `max_age` position and yaw are interpolated linearly, yaw the short
+        way round. After the newest pose, or in a longer gap, the pose before holds for `max_age`. Before the oldest
+        pose nothing is known.
+        """
+        with self._lock:
+            after = bisect.bisect_left(self._stamps, stamp)
+            if after < len(self._stamps) and self._stamps[after] == stamp:
+                return self._poses[after]
+            if after == 0:
+                return None
+            before = self._poses[after - 1]
+            later = self._poses[after] if after < len(self._poses) else None
+        limit = self.max_age * NS
+        if later is not None and later.stamp - before.stamp <= limit and later.frame == before.frame:
+            return _between(before, later, stamp)
+        return before if stamp - before.stamp <= limit else None
+
+    @property
+    def latest(self) -> Pose | None:
+        """The newest pose by stamp, however old, or None."""
+        with self._lock:
+            return self._poses[-1] if self._poses else None
+
+    def since(self, stamp: int) -> list[Pose]:
+        """Return the poses stamped at or after `stamp`, oldest first."""
+        with self._lock:
+            return self._poses[bisect.bisect_left(self._stamps, stamp) :]
+
+    def clear(self) -> None:
+        """Forget all poses: the clock or the frame is another one now."""
+        with self._lock:
+            self._stamps.clear()
+            self._poses.clear()
+
+    def __len__(self) -> int:
+        with self._lock:
+            return len(self._poses)
+
+
+def _between(a: Pose, b: Pose, stamp: int) -> Pose:
+    share = (stamp - a.stamp) / (b.stamp - a.stamp)
+    x, y, z = (p + share * (q - p) for p, q in zip(a.position, b.position, strict=True))
+    yaw = None
+    if a.yaw is not None and b.yaw is not None:
+        turn = math.remainder(b.yaw - a.yaw, 2.0 * math.pi)
+        yaw = math.remainder(a.yaw + share * turn, 2.0 * math.pi)
+    deviations = [d for d in (a.stddev, b.stddev) if d is not None]
+    return Pose(stamp, (x, y, z), yaw, a.frame, max(deviations, default=None))
