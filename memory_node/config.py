@@ -165,7 +165,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         for name, spec in settings_table().items():
-            object.__setattr__(self, name, _checked(name, getattr(self, name), spec))
+            object.__setattr__(self, name, checked(name, getattr(self, name), spec))
 
     def changed(self, **changes: Any) -> Settings:
         """Return a copy with changes; unknown names raise InvalidArgument."""
@@ -199,6 +199,8 @@ class SettingSpec:
             return "true or false"
         if self.type is str:
             return "a string"
+        if self.type is tuple:
+            return "a list of strings"
         kind = "a whole number" if self.type is int else "a number"
         bounds = [f"at least {self.low:g}"] if self.low > -INF else []
         bounds += [f"at most {self.high:g}"] if self.high < INF else []
@@ -210,19 +212,23 @@ def settings_table() -> dict[str, SettingSpec]:
     return dict(_TABLE)
 
 
-def _table() -> dict[str, SettingSpec]:
+def table_of(settings: type[Any]) -> dict[str, SettingSpec]:
+    """Return the specs of a dataclass whose fields are made by `setting`, by name."""
     # The type is the default's: annotations are strings here, and every default is of its setting's type.
     return {
         f.name: SettingSpec(name=f.name, type=type(f.default), default=f.default, **f.metadata)
-        for f in dataclasses.fields(Settings)
+        for f in dataclasses.fields(settings)
     }
 
 
-def _checked(name: str, value: Any, spec: SettingSpec) -> Any:
+def checked(name: str, value: Any, spec: SettingSpec) -> Any:
+    """Return the value as the spec's type, or raise InvalidArgument with the name, what came and what is allowed."""
     wrong = InvalidArgument(name, f"got {value!r}, allowed is {spec.allowed}")
     if spec.type is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
-    if type(value) is not spec.type:
+    if spec.type is tuple and isinstance(value, list):
+        value = tuple(value)
+    if type(value) is not spec.type or (spec.type is tuple and not all(isinstance(item, str) for item in value)):
         raise wrong
     if spec.choices and value not in spec.choices:
         raise wrong
@@ -231,4 +237,4 @@ def _checked(name: str, value: Any, spec: SettingSpec) -> Any:
     return value
 
 
-_TABLE = _table()
+_TABLE = table_of(Settings)
