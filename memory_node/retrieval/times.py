@@ -1,7 +1,7 @@
 """Times as people and planners write them, read as nanoseconds of the node's clock.
 
-Every form names a span [start, end]; for an instant both ends are equal. `time_after` takes the start of what was written and
-`time_before` the end, so "yesterday" as both is the whole day.
+Every form names a span [start, end]; for an instant both ends are equal. `time_after` takes the start of what was
+written and `time_before` the end, so "yesterday" as both is the whole day.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from memory_node.errors import InvalidArgument
 
 SECOND = 1_000_000_000
 FORMS = (
-    '"-10m", "10 minutes ago", "last 2 hours", "now", "today", "yesterday", "yesterday at 14:30", "this morning", "monday", '
-    '"last week", "14:30", ISO 8601 such as "2026-03-01T14:30:00+01:00" or "2026-03-01", or Unix seconds as a number'
+    '"-10m", "10 minutes ago", "last 2 hours", "now", "today", "yesterday", "yesterday at 14:30", "this morning", '
+    '"monday", "last week", "14:30", ISO 8601 such as "2026-03-01T14:30:00+01:00" or "2026-03-01", '
+    "or Unix seconds as a number"
 )
 
 _Span = tuple[int, int]
@@ -35,7 +36,8 @@ _UNITS = {
 }
 _NUMBERS = {
     "a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,
-    "ten": 10, "twelve": 12, "fifteen": 15, "twenty": 20, "thirty": 30, "half a": Decimal("0.5"), "half an": Decimal("0.5"),
+    "ten": 10, "twelve": 12, "fifteen": 15, "twenty": 20, "thirty": 30,
+    "half a": Decimal("0.5"), "half an": Decimal("0.5"),
 }  # fmt: skip
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 # First and last hour of each part of a day; the night before a day's morning is "last night".
@@ -91,7 +93,7 @@ def zone_of(name: str) -> tzinfo:
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError) as error:
-        raise InvalidArgument("time_zone", f"no zone {_short(name)}, write an IANA name such as Europe/Berlin") from error
+        raise InvalidArgument("time_zone", f"no zone {_short(name)}; write an IANA name, Europe/Berlin") from error
 
 
 def local(stamp: int, time_zone: str) -> datetime:
@@ -103,7 +105,7 @@ def local(stamp: int, time_zone: str) -> datetime:
 
 def _checked(span: _Span, argument: str, text: str) -> _Span:
     if not all(-_INT64 <= end <= _INT64 for end in span):
-        raise InvalidArgument(argument, f"{_short(text)} is out of range; a number is Unix seconds, an int is nanoseconds")
+        raise InvalidArgument(argument, f"{_short(text)} is out of range; in a string a number is Unix seconds")
     return span
 
 

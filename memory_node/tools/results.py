@@ -1,7 +1,7 @@
 """What the tools answer: records with the fields of the service responses, under the same names.
 
-Stamps are integer ns of the node's clock, positions (x, y, z) m in `frame`, or None when unknown. A figure that is not known or
-had no part is None (NaN at the ROS edge).
+Stamps are integer ns of the node's clock, positions (x, y, z) m in `frame`, or None when unknown. A figure that is not
+known or had no part is None (NaN at the ROS edge).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Match:
         repeats: how many readings the match stands for, those folded into it included.
         position_source: "", "measured" or "observer".
         score: 0..1, what the results are ordered by; 0 when they are ordered by place or time.
-        similarity, lexical, recency: parts of the score, 0..1 (similarity is a cosine); None when that part had no part.
+        similarity, lexical, recency: parts of the score, 0..1 (similarity is a cosine); None: had no part.
         tier: "working", "short_term", "long_term" or "archived".
         distance: m from the centre asked for, or from the robot; None when none was.
     """
