@@ -25,7 +25,7 @@ def setting(
     choices: tuple[str, ...] = (),
     runtime: bool = False,
 ) -> Any:
-    """Declare one setting: default, description, unit, closed range or choices, and whether it may change at run time."""
+    """Declare one setting; low and high are a closed range, runtime says whether it may change while in use."""
     return field(
         default=default,
         metadata={"doc": doc, "unit": unit, "low": low, "high": high, "choices": choices, "runtime": runtime},
@@ -228,11 +228,13 @@ def checked(name: str, value: Any, spec: SettingSpec) -> Any:
         value = float(value)
     if spec.type is tuple and isinstance(value, list):
         value = tuple(value)
-    if type(value) is not spec.type or (spec.type is tuple and not all(isinstance(item, str) for item in value)):
+    if type(value) is not spec.type:
+        raise wrong
+    if isinstance(value, tuple) and not all(isinstance(item, str) for item in value):
         raise wrong
     if spec.choices and value not in spec.choices:
         raise wrong
-    if spec.type in (int, float) and not (spec.low <= value <= spec.high and math.isfinite(value)):
+    if isinstance(value, (int, float)) and not (spec.low <= value <= spec.high and math.isfinite(value)):
         raise wrong
     return value
 
