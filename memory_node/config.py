@@ -213,11 +213,12 @@ def settings_table() -> dict[str, SettingSpec]:
 
 
 def table_of(settings: type[Any]) -> dict[str, SettingSpec]:
-    """Return the specs of a dataclass whose fields are made by `setting`, by name."""
+    """Return the specs of a dataclass by name, as far as its fields are made by `setting`."""
     # The type is the default's: annotations are strings here, and every default is of its setting's type.
     return {
         f.name: SettingSpec(name=f.name, type=type(f.default), default=f.default, **f.metadata)
         for f in dataclasses.fields(settings)
+        if "doc" in f.metadata
     }
 
 

@@ -1,0 +1,126 @@
+"""What a message says: converters by ROS type name, without any ROS import.
+
+Messages are read by their field names alone, so those of rclpy and those that `rosbags` reads from a file are the
+same here.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from memory_node.graph import Detection, Position
+from memory_node.ingest.layers import LayerSettings
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The header of a message.
+
+    Attributes:
+        stamp: ns as the message has it, 0 included, or None when its type has no header.
+        frame: frame_id without a leading slash, "" when there is none.
+    """
+
+    stamp: int | None = None
+    frame: str = ""
+
+
+@dataclass(frozen=True)
+class TextPercept:
+    """Something said or read: a sentence for perception, a reading for the body.
+
+    Attributes:
+        value: the reading as a finite number in `unit`, or None when it is not one or not known.
+        position: (x, y, z) m in the header's frame when the message itself says where, else None.
+    """
+
+    origin: Origin
+    text: str
+    value: float | None = None
+    unit: str = ""
+    position: Position | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class DetectionsPercept:
+    """One look: detections in the header's frame, none of them when nothing was seen.
+
+    Attributes:
+        skipped: reasons of the detections that were left out, one each.
+    """
+
+    origin: Origin
+    detections: tuple[Detection, ...]
+    skipped: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class PosePercept:
+    """Where the robot says it is: position (m, not checked), yaw (rad) or None, stddev (m) or None, frame of its base."""
+
+    origin: Origin
+    position: Position
+    yaw: float | None
+    stddev: float | None
+    base_frame: str = ""
+
+
+Percept = TextPercept | DetectionsPercept | PosePercept
+Converter = Callable[[Any, LayerSettings], Percept]
+
+
+class Refused(Exception):
+    """A message holds nothing that can be kept; the text is the reason, the same for every such message."""
+
+
+_MODULES = {
+    "robot_memory/msg/Detection": "own_detections",
+    "robot_memory/msg/DetectionArray": "own_detections",
+    "vision_msgs/msg/Detection2DArray": "vision_detections",
+    "vision_msgs/msg/Detection3DArray": "vision_detections",
+    "std_msgs/msg/String": "string",
+    "std_msgs/msg/Bool": "scalar",
+    "std_msgs/msg/Int32": "scalar",
+    "std_msgs/msg/Float32": "scalar",
+    "std_msgs/msg/Float64": "scalar",
+    "sensor_msgs/msg/BatteryState": "battery",
+    "sensor_msgs/msg/Temperature": "temperature",
+    "sensor_msgs/msg/Range": "range_reading",
+    "sensor_msgs/msg/NavSatFix": "nav_sat_fix",
+    "sensor_msgs/msg/JointState": "joint_state",
+    "sensor_msgs/msg/LaserScan": "laser_scan",
+    "diagnostic_msgs/msg/DiagnosticArray": "diagnostics",
+    "geometry_msgs/msg/PoseStamped": "pose_stamped",
+}
+POSE_TYPES = (
+    "nav_msgs/msg/Odometry",
+    "geometry_msgs/msg/PoseStamped",
+    "geometry_msgs/msg/PoseWithCovarianceStamped",
+)
+"""Types that can tell where the robot is."""
+DETECTION_TYPES = tuple(name for name, module in _MODULES.items() if module.endswith("_detections"))
+
+
+def supported_types() -> tuple[str, ...]:
+    """ROS type names with a converter of their own; every other type is read field by field."""
+    return tuple(_MODULES)
+
+
+def converter(type_name: str, layer: LayerSettings) -> Converter:
+    """Return what reads messages of this type for the layer: its own converter, or field by field.
+
+    A layer that names `fields` is always read field by field; one of a pose type without them is the robot's position,
+    except a PoseStamped, which is a place that somebody talks about.
+    """
+    if layer.fields and type_name not in DETECTION_TYPES:
+        name = "general"
+    elif type_name in POSE_TYPES and type_name not in _MODULES:
+        name = "robot_pose"
+    else:
+        name = _MODULES.get(type_name, "general")
+    convert: Converter = importlib.import_module(f"{__name__}.{name}").convert
+    return convert

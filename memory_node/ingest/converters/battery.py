@@ -1,0 +1,37 @@
+"""sensor_msgs/msg/BatteryState: charge, voltage and whether it charges."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memory_node.ingest.converters import TextPercept
+from memory_node.ingest.converters.reading import number, origin_of
+from memory_node.ingest.layers import LayerSettings
+
+_STATUS = {1: "charging", 2: "discharging", 3: "not charging", 4: "full"}
+_ROUNDING = 0.01
+
+
+def charge(message: Any, scale: float) -> float | None:
+    """Return the charge as a fraction of 0 to 1, or None when the message does not know it.
+
+    The message defines 0 to 1; `scale` is what a full battery sends (100 for per cent). Whatever lies outside, negative
+    and NaN are "unknown", and so is a zero from a battery that is not present.
+    """
+    value = number(message.percentage)
+    if value is None or (not message.present and value == 0.0):
+        return None
+    fraction = value / scale
+    return min(fraction, 1.0) if 0.0 <= fraction <= 1.0 + _ROUNDING else None
+
+
+def convert(message: Any, layer: LayerSettings) -> TextPercept:
+    """Return "<layer>: 45 %, 23.1 V, discharging"; value is the charge, unit "fraction", or None when unknown."""
+    fraction, voltage = charge(message, layer.percentage_scale), number(message.voltage)
+    parts = ["charge unknown" if fraction is None else f"{fraction * 100.0:.0f} %"]
+    if voltage is not None:
+        parts.append(f"{voltage:.1f} V")
+    if message.power_supply_status in _STATUS:
+        parts.append(_STATUS[message.power_supply_status])
+    unit = "" if fraction is None else "fraction"
+    return TextPercept(origin_of(message), f"{layer.name}: {', '.join(parts)}", fraction, unit)

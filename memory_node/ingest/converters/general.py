@@ -1,0 +1,90 @@
+"""Any other type: the fields that the layer names, or all scalars and strings, as short text."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from memory_node.ingest.converters import Refused, TextPercept
+from memory_node.ingest.converters.reading import clean, number, origin_of, short
+from memory_node.ingest.layers import LayerSettings
+
+_DEPTH = 4
+_SHOWN = 16
+_LONGEST = 200
+_AS_LIST = 8
+
+
+def convert(message: Any, layer: LayerSettings) -> TextPercept:
+    """Return "<layer>: a.b 1.5, c open"; the value is that of the only number, or of the first of the named fields.
+
+    Raises:
+        Refused: a named field does not exist, or nothing is left to say (empty strings, NaN).
+    """
+    if layer.fields:
+        found = [(path, _get(message, path)) for path in layer.fields]
+    else:
+        found = [pair for _, pair in zip(range(_SHOWN), _walk(message, "", _DEPTH), strict=False)]
+    said = [(path, text) for path, value in found if (text := _say(value))]
+    if not said:
+        raise Refused("nothing to say")
+    numbers_found = [n for _, value in found if isinstance(value, numbers.Number) and (n := number(value)) is not None]
+    value = numbers_found[0] if numbers_found and (layer.fields or len(numbers_found) == 1) else None
+    text = said[0][1] if len(said) == 1 else ", ".join(f"{path} {text}" for path, text in said)
+    return TextPercept(origin_of(message), f"{layer.name}: {text}", value)
+
+
+def field_names(message: Any) -> tuple[str, ...]:
+    """Field names of a message of rclpy or rosbags; () when the value is no message."""
+    if hasattr(message, "get_fields_and_field_types"):
+        return tuple(message.get_fields_and_field_types())
+    if is_dataclass(message):
+        return tuple(f.name for f in fields(message) if not f.name.startswith("__"))
+    return ()
+
+
+def _get(message: Any, path: str) -> Any:
+    value = message
+    for part in path.split("."):
+        try:
+            value = value[int(part)] if part.isdigit() else getattr(value, part)
+        except (AttributeError, IndexError, TypeError) as error:
+            raise Refused(f"no field {path!r}; there are: {', '.join(field_names(message))}") from error
+    return value
+
+
+def _walk(message: Any, prefix: str, depth: int) -> Iterator[tuple[str, Any]]:
+    for name in field_names(message):
+        if not prefix and name == "header":
+            continue
+        value, path = getattr(message, name), f"{prefix}{name}"
+        if isinstance(value, (str, numbers.Number)) or _is_bool(value):
+            yield path, value
+        elif depth > 1:
+            yield from _walk(value, f"{path}.", depth - 1)
+
+
+def _is_bool(value: Any) -> bool:
+    return type(value).__name__ in ("bool", "bool_")
+
+
+def _say(value: Any) -> str:
+    """A value as text; "" when there is nothing in it."""
+    if _is_bool(value):
+        return str(bool(value)).lower()
+    if isinstance(value, numbers.Integral):
+        return str(int(value))
+    if isinstance(value, numbers.Number):
+        finite = number(value)
+        return "" if finite is None else short(finite)
+    if isinstance(value, (str, bytes)):
+        return clean(value).strip()[:_LONGEST]
+    if field_names(value):
+        return ", ".join(f"{path} {text}" for path, item in _walk(value, "", _DEPTH) if (text := _say(item)))[:_LONGEST]
+    try:
+        items = [text for _, item in zip(range(_AS_LIST), value, strict=False) if (text := _say(item))]
+    except TypeError:
+        return ""
+    return f"[{', '.join(items)}]" if items else ""

@@ -1,0 +1,24 @@
+"""sensor_msgs/msg/JointState: where the joints are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memory_node.ingest.converters import Refused, TextPercept
+from memory_node.ingest.converters.reading import clean, number, origin_of
+from memory_node.ingest.layers import LayerSettings
+
+_SHOWN = 12
+
+
+def convert(message: Any, layer: LayerSettings) -> TextPercept:
+    """Return "<layer>: shoulder 0.12, elbow 1.57" (rad or m), at most 12 joints; a single joint is the value."""
+    # Lists of unequal length mean that the rest is unknown.
+    pairs = [(clean(name), number(at)) for name, at in zip(message.name, message.position, strict=False)]
+    known = [(name, at) for name, at in pairs if at is not None]
+    if not known:
+        raise Refused("no joint with a position")
+    text = ", ".join(f"{name} {at:.2f}" for name, at in known[:_SHOWN])
+    if len(known) > _SHOWN:
+        text += f" and {len(known) - _SHOWN} more"
+    return TextPercept(origin_of(message), f"{layer.name}: {text}", known[0][1] if len(known) == 1 else None)

@@ -1,0 +1,19 @@
+"""geometry_msgs/msg/PoseStamped as a layer: a place that somebody talks about, such as a goal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memory_node.ingest.converters import Refused, TextPercept
+from memory_node.ingest.converters.reading import origin_of, point
+from memory_node.ingest.layers import LayerSettings
+from memory_node.ingest.track import is_sane_position
+
+
+def convert(message: Any, layer: LayerSettings) -> TextPercept:
+    """Return "<layer>: (1.00, 2.00, 0.00)" with the position itself; one that is not finite is refused."""
+    position = point(message.pose.position)
+    if position is None or not is_sane_position(position):
+        raise Refused("position not finite or out of range")
+    x, y, z = position
+    return TextPercept(origin_of(message), f"{layer.name}: ({x:.2f}, {y:.2f}, {z:.2f})", position=position)

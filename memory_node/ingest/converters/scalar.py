@@ -1,0 +1,19 @@
+"""std_msgs/msg/Bool, Int32, Float32, Float64: one value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memory_node.ingest.converters import Refused, TextPercept
+from memory_node.ingest.converters.reading import number, origin_of, short
+from memory_node.ingest.layers import LayerSettings
+
+
+def convert(message: Any, layer: LayerSettings) -> TextPercept:
+    """Return "<layer>: <value>"; a value that is not finite is refused."""
+    value = number(message.data)
+    if value is None:
+        raise Refused("value not finite")
+    # bool() first: rosbags gives numpy booleans.
+    said = str(bool(message.data)).lower() if type(message.data).__name__.startswith("bool") else short(value)
+    return TextPercept(origin_of(message), f"{layer.name}: {said}", value)

@@ -1,0 +1,47 @@
+"""Which detections of a message are believed."""
+
+from __future__ import annotations
+
+import math
+
+from memory_node.graph import Detection
+from memory_node.ingest.converters import DetectionsPercept, Origin, Refused
+from memory_node.ingest.layers import LayerSettings
+from memory_node.ingest.track import is_sane_position
+
+_ROUNDING = 1e-3
+
+
+class Screening:
+    """Collects the good detections of one message, under the layer's label_map and min_confidence."""
+
+    def __init__(self, layer: LayerSettings) -> None:
+        self._layer = layer
+        self._labels = layer.labels
+        self._good: list[Detection] = []
+        self._skipped: list[str] = []
+
+    def skip(self, reason: str) -> None:
+        """Leave one detection out."""
+        self._skipped.append(reason)
+
+    def take(self, seen: Detection) -> None:
+        """Keep a detection under its mapped label, or leave it out for a reason."""
+        label = self._labels.get(seen.label, seen.label)
+        confidence = float(seen.confidence)
+        if not label:
+            self.skip("no label")
+        elif math.isnan(confidence) or not -_ROUNDING <= confidence <= 1.0 + _ROUNDING:
+            self.skip("confidence outside 0..1")
+        elif confidence < self._layer.min_confidence:
+            self.skip("below min_confidence")
+        elif seen.position is not None and not is_sane_position(seen.position):
+            self.skip("position not finite or out of range")
+        else:
+            self._good.append(Detection(label, min(max(confidence, 0.0), 1.0), seen.position, seen.track_id))
+
+    def percept(self, origin: Origin) -> DetectionsPercept:
+        """Return the look. One of which nothing is believed is refused: it is not a look that saw nothing."""
+        if self._skipped and not self._good:
+            raise Refused(f"every detection left out: {self._skipped[0]}")
+        return DetectionsPercept(origin, tuple(self._good), tuple(self._skipped))

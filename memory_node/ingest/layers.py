@@ -1,0 +1,138 @@
+"""Settings of a layer: one topic whose messages are remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from memory_node.config import SettingSpec, checked, setting, table_of
+from memory_node.errors import InvalidArgument
+
+
+@dataclass(frozen=True)
+class LayerSettings:
+    """Settings of one layer. Wrong values raise InvalidArgument naming "<layer>.<setting>"."""
+
+    name: str
+    topic: str = setting("", "Topic to listen to; must be given.")
+    type: str = setting("", 'ROS type such as "std_msgs/msg/String"; empty: found out from the topic\'s publishers.')
+    is_internal_state: bool = setting(
+        False, "The layer tells about the robot's own body; perception tools never return it, body_status does."
+    )
+    fields: tuple[str, ...] = setting(
+        (), "Fields to keep of a message, dotted paths such as pose.position.x; empty: what the type's converter says."
+    )
+    label_map: tuple[str, ...] = setting(
+        (), 'Labels of detections in other words, each as "from: to" ("62: tv"); "from:" leaves that label out.'
+    )
+    min_confidence: float = setting(0.0, "Detections with less confidence are left out.", low=0.0, high=1.0)
+    max_rate_hz: float = setting(
+        2.0, "Messages kept a second of the node's clock, the newest ones; 0: all.", unit="Hz", low=0.0, high=10_000.0
+    )
+    min_change: float = setting(
+        0.0,
+        "Body layers: store when the value moved by this much, or max_silence passed; 0: store every message.",
+        low=0.0,
+    )
+    max_silence: float = setting(
+        5.0, "Longest time without a row while the value stays within min_change.", unit="s", low=0.0, high=1e6
+    )
+    stale_after: float = setting(
+        0.0, "Age at which a reading of this layer is stale; 0: the memory's stale_after.", unit="s", low=0.0, high=1e7
+    )
+    percentage_scale: float = setting(
+        1.0,
+        "What a full BatteryState sends as percentage: 1.0 as the message defines, 100.0 of some drivers.",
+        low=0.01,
+        high=1e6,
+    )
+    sensor_range: float = setting(
+        0.0, "How far this detector sees; 0: the memory's sensor_range.", unit="m", low=0.0, high=1000.0
+    )
+    sensor_fov: float = setting(
+        0.0, "Horizontal angle that this detector sees; 0: the memory's sensor_fov.", unit="rad", low=0.0, high=6.2832
+    )
+    trigger: str = setting(
+        "", 'Store the newest message only when this topic fires, or so often: "/snapshot" or "0.2 Hz"; empty: always.'
+    )
+    reliability: str = setting(
+        "auto",
+        "QoS; auto: reliable when every publisher is, else best effort, changed when that changes.",
+        choices=("auto", "reliable", "best_effort"),
+    )
+    durability: str = setting(
+        "volatile", "QoS; transient_local also brings what was sent before.", choices=("volatile", "transient_local")
+    )
+    depth: int = setting(10, "QoS history depth.", unit="messages", low=1, high=10_000)
+
+    def __post_init__(self) -> None:
+        for name, spec in layer_table().items():
+            object.__setattr__(self, name, checked(f"{self.name}.{name}", getattr(self, name), spec))
+        for rule in self.label_map:
+            if ":" not in rule:
+                raise InvalidArgument(f"{self.name}.label_map", f'got {rule!r}, allowed is "from: to"')
+        if self.trigger and self.trigger_rate is None and not self.trigger.lstrip("~").startswith("/"):
+            raise InvalidArgument(f"{self.name}.trigger", f'got {self.trigger!r}, allowed is "/topic" or "0.2 Hz"')
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """label_map as a dictionary."""
+        pairs = (rule.split(":", 1) for rule in self.label_map)
+        return {source.strip(): target.strip() for source, target in pairs}
+
+    @property
+    def trigger_rate(self) -> float | None:
+        """Rate of the trigger, Hz, when it is one; None: a topic, or no trigger."""
+        words = self.trigger.split()
+        if not words or len(words) > 2 or (len(words) == 2 and words[1].lower() != "hz"):
+            return None
+        try:
+            rate = float(words[0])
+        except ValueError:
+            return None
+        return rate if 0.0 < rate <= 1000.0 else None
+
+    @property
+    def trigger_topic(self) -> str:
+        """Topic of the trigger, or ""."""
+        return self.trigger if self.trigger_rate is None else ""
+
+
+def layer_table() -> dict[str, SettingSpec]:
+    """Return the settings of a layer by name, in the order of their declaration."""
+    return dict(_TABLE)
+
+
+def layer_from(name: str, values: Mapping[str, Any]) -> LayerSettings:
+    """Build a layer from what a parameter file says. Empty lists are unset.
+
+    Raises:
+        InvalidArgument: an unknown setting, a wrong value, or no topic.
+    """
+    known = {key: value for key, value in values.items() if not (isinstance(value, (list, tuple)) and not len(value))}
+    for key in known:
+        if key not in _TABLE:
+            raise InvalidArgument(f"{name}.{key}", f"no such setting of a layer; there are: {', '.join(_TABLE)}")
+    layer = LayerSettings(name, **known)
+    if not layer.topic:
+        raise InvalidArgument(f"{name}.topic", f"missing; write  {name}: {{topic: /some_topic}}")
+    return layer
+
+
+def check_names(names: Iterable[str]) -> None:
+    """Refuse names of layers that are blank, twice there, or taken by the memory itself.
+
+    Raises:
+        InvalidArgument: naming what is wrong.
+    """
+    seen: set[str] = set()
+    for name in names:
+        if not name.strip() or "." in name:
+            raise InvalidArgument("layers", f"got {name!r}, allowed is a name without dots")
+        if name in seen:
+            raise InvalidArgument("layers", f"{name!r} is there twice")
+        seen.add(name)
+
+
+_TABLE = table_of(LayerSettings)
