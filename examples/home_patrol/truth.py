@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 from examples.home_patrol import world
@@ -97,3 +99,13 @@ def ground_truth(recording: Recording, variant: str, messages: dict[str, int]) -
         "episodes": [{"name": e.name, "start": e.start, "end": e.end} for e in world.EPISODES],
         "questions": questions(recording),
     }
+
+
+def load(path: Path) -> dict[str, Any]:
+    """The ground truth that `generate` wrote.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+    """
+    truth: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    return truth
