@@ -1,0 +1,75 @@
+"""What the rows of episodes and gists have in common, told by SQL so that a day's rows never come into Python.
+
+Rows of interoception are left out everywhere.
+"""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from collections.abc import Sequence
+
+from memory_node.graph import EdgeType, Position, Tier
+from memory_node.protocols import SummaryRow
+from memory_node.storage.ids import id_table
+
+MAX_TEXTS = 1000
+"""Distinct texts a summary is made of; the most frequent go first."""
+
+_PERCEIVED = "n.kind = 1 AND n.layer_id NOT IN (SELECT id FROM layer WHERE internal = 1)"
+_INSIDE = f"FROM node AS n WHERE n.episode_id IN (SELECT value FROM json_each(?)) AND {_PERCEIVED}"
+_FOLDED = f"""
+SELECT min(n.id), t.body, l.name, min(n.stamp), max(n.last_stamp), avg(n.x), avg(n.y), avg(n.z), sum(n.repeats)
+FROM node AS n JOIN text AS t ON t.id = n.text_id JOIN layer AS l ON l.id = n.layer_id
+WHERE {{which}} AND {_PERCEIVED}
+GROUP BY n.layer_id, n.text_id ORDER BY count(*) DESC, min(n.stamp), min(n.id) LIMIT {MAX_TEXTS}
+"""
+
+
+def count(conn: sqlite3.Connection, episode_id: int) -> int:
+    """Return how many observations an episode has, those of its sub-episodes not counted."""
+    total: int = conn.execute(f"SELECT count(*) {_INSIDE}", (id_table([episode_id]),)).fetchone()[0]
+    return total
+
+
+def last_stamp(conn: sqlite3.Connection, episode_ids: Sequence[int]) -> int | None:
+    """Return the newest stamp (ns) among the rows of episodes, None when there are none."""
+    newest: int | None = conn.execute(f"SELECT max(n.last_stamp) {_INSIDE}", (id_table(episode_ids),)).fetchone()[0]
+    return newest
+
+
+def place(conn: sqlite3.Connection, episode_ids: Sequence[int]) -> tuple[Position | None, float]:
+    """Return the centroid (m) of the rows of episodes and the distance (m) to the farthest; None, 0.0 without places."""
+    ids = id_table(episode_ids)
+    x, y, z = conn.execute(f"SELECT avg(n.x), avg(n.y), avg(n.z) {_INSIDE} AND n.x IS NOT NULL", (ids,)).fetchone()
+    if x is None:
+        return None, 0.0
+    farthest = conn.execute(
+        f"SELECT max((n.x - ?2) * (n.x - ?2) + (n.y - ?3) * (n.y - ?3) + (n.z - ?4) * (n.z - ?4))"
+        f" {_INSIDE.replace('?', '?1')} AND n.x IS NOT NULL",
+        (ids, x, y, z),
+    ).fetchone()[0]
+    return (x, y, z), math.sqrt(farthest)
+
+
+def folded(conn: sqlite3.Connection, ids: Sequence[int]) -> list[SummaryRow]:
+    """Return observations for a summary: one row a layer and text, at its mean place, with its first and last stamp."""
+    which = "n.id IN (SELECT value FROM json_each(?))"
+    return [_row(row) for row in conn.execute(_FOLDED.format(which=which), (id_table(ids),))]
+
+
+def folded_raw(conn: sqlite3.Connection, episode_ids: Sequence[int]) -> list[SummaryRow]:
+    """The same of the rows of episodes that no gist summarises yet."""
+    which = f"n.episode_id IN (SELECT value FROM json_each(?)) AND n.tier = {int(Tier.SHORT_TERM)}"
+    return [_row(row) for row in conn.execute(_FOLDED.format(which=which), (id_table(episode_ids),))]
+
+
+def of_gist(conn: sqlite3.Connection, gist_id: int) -> list[SummaryRow]:
+    """The same of what a gist summarises and still has a text."""
+    which = f"n.id IN (SELECT target FROM edge WHERE source = ? AND type = {int(EdgeType.SUMMARIZES)})"
+    return [_row(row) for row in conn.execute(_FOLDED.format(which=which), (gist_id,))]
+
+
+def _row(row: tuple[int, str, str, int, int, float | None, float, float, int]) -> SummaryRow:
+    id_, text, layer, first, last, x, y, z, repeats = row
+    return SummaryRow(id_, text, layer, first, last, None if x is None else (x, y, z), repeats)

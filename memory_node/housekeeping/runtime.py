@@ -1,0 +1,290 @@
+"""How jobs run: in installments of at most 50 ms that give way to whoever waits, one job at a time.
+
+A job commits the writes and the cursor of an installment in one transaction, so a killed process goes on where it was.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+from memory_node.errors import InvalidArgument
+from memory_node.storage import jobs as job_table
+
+if TYPE_CHECKING:
+    from memory_node.config import Settings
+    from memory_node.protocols import Summarizer
+    from memory_node.storage.database import Database
+
+log = logging.getLogger(__name__)
+
+INSTALLMENT = 0.05
+"""s: the longest that a job works in one go."""
+PATIENCE = 0.25
+"""s: the longest that a job waits for the doors to be quiet; under a flood of queries it must still come on."""
+MAX_BACKOFF = 3600.0
+"""s: the longest a failing job rests before it is tried again."""
+
+
+@dataclass(frozen=True)
+class StepResult:
+    """What one installment did.
+
+    Attributes:
+        scanned: rows read.
+        wrote: rows written, the cursor's own row not counted.
+        done: nothing is left that is due now.
+        found: what a dry run found, in the job's own records.
+    """
+
+    scanned: int = 0
+    wrote: int = 0
+    done: bool = True
+    found: tuple[Any, ...] = ()
+
+
+class Foreground:
+    """Counts the queries that are being answered; jobs stand aside while there is one.
+
+    A query enters it as a context manager. Costs under a microsecond.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._count = 0
+
+    def __enter__(self) -> Foreground:
+        with self._lock:
+            self._count += 1
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._count -= 1
+
+    @property
+    def busy(self) -> bool:
+        """True while a query is being answered."""
+        return self._count > 0
+
+
+@dataclass
+class JobContext:
+    """What a job may use.
+
+    Attributes:
+        db: the store.
+        settings: the settings as they are now.
+        now_ns: the node's clock, ns.
+        session_id: id of the present session; looks at the clock first, so that a jump has opened a new one.
+        summarizer: the language model, or None: extractive gists only.
+        similar: text ids most like a vector and their cosines, at most k, among texts in the index; None: no embedder.
+        save_index: writes the caches of the indexes, off the GIL; returns whether there was anything new.
+        foreground: queries being answered.
+        forced: somebody asked for this run, so nothing is held back to be done in one go later.
+        dry_run: tell what would be done, write nothing.
+    """
+
+    db: Database
+    settings: Callable[[], Settings]
+    now_ns: Callable[[], int]
+    session_id: Callable[[], int]
+    summarizer: Summarizer | None = None
+    similar: Callable[[Any, int], tuple[Sequence[int], Sequence[float]]] | None = None
+    save_index: Callable[[], bool] = lambda: False
+    foreground: Foreground = field(default_factory=Foreground)
+    closing: threading.Event = field(default_factory=threading.Event)
+    forced: bool = True
+    dry_run: bool = False
+    deadline: float = 0.0
+
+    def begin_step(self) -> None:
+        """Start the time of an installment."""
+        self.deadline = time.monotonic() + INSTALLMENT
+
+    def should_yield(self) -> bool:
+        """Tell whether an installment must come to its end: time is up, somebody waits, or the memory closes."""
+        return self.waited_for() or self.closing.is_set() or time.monotonic() >= self.deadline
+
+    def waited_for(self) -> bool:
+        """Tell whether a write or a query waits."""
+        return self.db.waiting > 0 or self.foreground.busy
+
+
+class Job(Protocol):
+    """One kind of housekeeping. step does an installment: at least one small unit of work when there is any."""
+
+    name: str
+
+    def step(self, context: JobContext) -> StepResult:
+        """Work until context.should_yield(); leave everything committed. May raise: the run ends as failed."""
+        ...
+
+
+@dataclass(frozen=True)
+class JobState:
+    """State of one job, with the fields of JobStatus: times in ns of the node's clock, 0 when it never ran.
+
+    Attributes:
+        state: idle, running or failed.
+        budget_ms: time a run on the timer may take before the others get their turn.
+        cursor: id up to which its work is done; 0: nothing yet, or it keeps no such cursor.
+        retry_in: s until a failed job is tried again by the timer; 0: at its next turn.
+    """
+
+    name: str
+    state: str = "idle"
+    last_run: int = 0
+    runs: int = 0
+    scanned: int = 0
+    wrote: int = 0
+    budget_ms: float = 0.0
+    used_ms: float = 0.0
+    cursor: int = 0
+    error: str = ""
+    retry_in: float = 0.0
+    found: tuple[Any, ...] = ()
+
+
+class JobRunner:
+    """Runs jobs in the order they are given, on request or on a steady clock's timer. Safe to use from any thread."""
+
+    def __init__(self, context: JobContext, jobs: Sequence[Job], interval: float = 60.0) -> None:
+        """interval: s between two cycles; a job's run on the timer takes at most half of it."""
+        self.context = context
+        self.jobs = {job.name: job for job in jobs}
+        self._interval = interval
+        self._one_at_a_time = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._failures: dict[str, int] = {}
+        self._retry_at: dict[str, float] = {}
+        budget = interval * 500.0
+        self._states = {name: replace(self._restored(name), budget_ms=budget) for name in self.jobs}
+
+    @property
+    def foreground(self) -> Foreground:
+        """What a query enters while it is answered."""
+        return self.context.foreground
+
+    def run(self, name: str, *, forced: bool = True, dry_run: bool = False) -> JobState:
+        """Run one job to its end and return its state; a job that raised has state "failed" and its error.
+
+        Raises:
+            InvalidArgument: there is no such job.
+        """
+        if name not in self.jobs:
+            raise InvalidArgument("name", f"no job {name!r}; there are {', '.join(self.jobs)}")
+        with self._one_at_a_time:
+            return self._run(self.jobs[name], replace(self.context, forced=forced, dry_run=dry_run))
+
+    def run_all(self, *, forced: bool = True) -> list[JobState]:
+        """Run every job once, in order; one that fails leaves the others running."""
+        return [self.run(name, forced=forced) for name in self.jobs]
+
+    def cycle(self) -> list[JobState]:
+        """Run what the timer runs: every job that isn't resting after a failure, nothing forced."""
+        states = []
+        for name in self.jobs:
+            if self.context.closing.is_set():
+                break
+            if time.monotonic() >= self._retry_at.get(name, 0.0):
+                states.append(self.run(name, forced=False))
+        return states
+
+    def start(self) -> None:
+        """Run a cycle each interval of the steady clock, in a thread, until close()."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._loop, name="housekeeping", daemon=True)
+            self._thread.start()
+
+    def states(self) -> list[JobState]:
+        """Return the state of every job, in the order they run."""
+        now = time.monotonic()
+        return [
+            replace(self._states[name], retry_in=max(0.0, self._retry_at.get(name, 0.0) - now)) for name in self.jobs
+        ]
+
+    def close(self) -> None:
+        """Stop at the next installment and wait for it; cursors stay where they are."""
+        self.context.closing.set()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join()
+        with self._one_at_a_time:
+            pass
+
+    def _loop(self) -> None:
+        while not self.context.closing.wait(self._interval):
+            self.cycle()
+
+    def _restored(self, name: str) -> JobState:
+        with self.context.db.read() as conn:
+            row = job_table.load(conn, name)
+        return JobState(
+            name, state="failed" if row.error else "idle", last_run=row.last_run or 0, scanned=row.scanned,
+            wrote=row.wrote, used_ms=row.used_ms, cursor=_position(row.cursor), error=row.error,
+        )
+
+    def _run(self, job: Job, context: JobContext) -> JobState:
+        before = self._states[job.name]
+        state = replace(before, state="running", last_run=context.now_ns(), runs=before.runs + 1, found=())
+        self._states[job.name] = state
+        scanned = wrote = 0
+        found: tuple[Any, ...] = ()
+        error = ""
+        used = 0.0
+        try:
+            while not context.closing.is_set():
+                self._stand_aside(context)
+                began = time.monotonic()
+                context.begin_step()
+                result = job.step(context)
+                used += (time.monotonic() - began) * 1000.0
+                scanned, wrote, found = scanned + result.scanned, wrote + result.wrote, found + result.found
+                if result.done or (not context.forced and used >= state.budget_ms):
+                    break
+        except Exception as problem:  # one kind of job failing must leave the others and the node running
+            error = f"{type(problem).__name__}: {problem}"
+            if error != before.error:
+                log.warning("job %s failed: %s", job.name, error, exc_info=True)
+        state = replace(
+            state, state="failed" if error else "idle", scanned=scanned, wrote=wrote, used_ms=used, error=error
+        )
+        state = self._settle(state, before, context)
+        self._states[job.name] = state
+        return replace(state, found=found)
+
+    def _settle(self, state: JobState, before: JobState, context: JobContext) -> JobState:
+        """Log and keep a run that did something or failed anew; a run that found nothing leaves no trace."""
+        name = state.name
+        if state.error:
+            self._failures[name] = self._failures.get(name, 0) + 1
+            rest = min(MAX_BACKOFF, self._interval * 2.0 ** self._failures[name])
+            self._retry_at[name] = time.monotonic() + rest
+        else:
+            self._failures.pop(name, None)
+            self._retry_at.pop(name, None)
+        if context.dry_run or (not state.wrote and state.error == before.error):
+            return state
+        if state.wrote:
+            log.info("job %s: read %d rows, wrote %d in %.0f ms", name, state.scanned, state.wrote, state.used_ms)
+        row = job_table.JobRow(
+            name, {}, state.last_run, state.runs, state.scanned, state.wrote, state.used_ms, state.error
+        )
+        context.db.write(lambda tx: job_table.record(tx, row))
+        with context.db.read() as conn:
+            return replace(state, cursor=_position(job_table.cursor(conn, name)))
+
+    @staticmethod
+    def _stand_aside(context: JobContext) -> None:
+        patience = time.monotonic() + PATIENCE
+        while context.waited_for() and time.monotonic() < patience and not context.closing.is_set():
+            time.sleep(0.001)
+
+
+def _position(cursor: Any) -> int:
+    position = cursor.get("id", 0)
+    return position if isinstance(position, int) else 0

@@ -1,0 +1,169 @@
+"""Table `episode`, joined with its node row into graph.Episode. Times are ns, positions m in the node's frame."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from memory_node.graph import NO_ID, EdgeType, Episode, Kind, Node, PositionSource
+from memory_node.storage import nodes
+from memory_node.storage.ids import id_table
+
+if TYPE_CHECKING:
+    from memory_node.storage.database import Transaction
+
+_SELECT = """
+SELECT e.id, t.body, e.status, n.stamp, e.ended, e.parent_id, e.observation_count, e.summary, n.x, n.y, n.z, n.frame,
+       e.radius, e.explicit, n.metadata
+FROM episode AS e JOIN node AS n ON n.id = e.id LEFT JOIN text AS t ON t.id = n.text_id
+"""
+_NODE_COLUMNS = ("stamp", "last_stamp", "frame", "map_id", "position")
+_OWN_COLUMNS = ("status", "ended", "observation_count", "summary", "radius")
+
+
+def insert(
+    tx: Transaction, episode: Episode, session_id: int, map_id: str = "", *, last_stamp: int | None = None
+) -> int:
+    """Store an episode as a new node and return its id; episode.id and depth are not read.
+
+    Args:
+        map_id: name of the map.
+        last_stamp: stamp of its newest row; None: its end, or its start while it runs.
+    """
+    id_ = tx.new_id()
+    if last_stamp is None:
+        last_stamp = episode.start if episode.end is None else episode.end
+    node = Node(
+        id=id_, kind=Kind.EPISODE, layer="", text=episode.name, text_id=None, stamp=episode.start,
+        last_stamp=last_stamp, position=episode.position,
+        position_source=PositionSource.NONE if episode.position is None else PositionSource.OBSERVER,
+        frame=episode.frame, map_id=map_id, session_id=session_id, episode_id=episode.parent_id,
+        metadata=episode.metadata,
+    )
+    nodes.insert(tx, node)
+    tx.conn.execute(
+        "INSERT INTO episode (id, status, explicit, parent_id, ended, observation_count, summary, radius)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (id_, episode.status, int(episode.explicit), episode.parent_id, episode.end, episode.observation_count,
+         episode.summary, episode.radius),
+    )
+    return id_
+
+
+def get(conn: sqlite3.Connection, id_: int) -> Episode | None:
+    """Return an episode, None when there is none of that id."""
+    found = _records(conn, _SELECT + " WHERE e.id = ?", (id_,))
+    return found[0] if found else None
+
+
+def get_many(conn: sqlite3.Connection, ids: Iterable[int]) -> list[Episode]:
+    """Return episodes in the order of ids, missing ones left out."""
+    wanted = list(ids)
+    found = {e.id: e for e in _records(conn, _SELECT + " WHERE e.id IN (SELECT value FROM json_each(?))", (id_table(wanted),))}
+    return [found[id_] for id_ in wanted if id_ in found]
+
+
+def active(conn: sqlite3.Connection) -> list[Episode]:
+    """Return the explicit episodes that run now, the innermost last."""
+    return _records(conn, _SELECT + " WHERE e.status = 'active' AND e.explicit = 1 ORDER BY e.id", ())
+
+
+def find(conn: sqlite3.Connection, name: str, limit: int = 10) -> list[Episode]:
+    """Return episodes whose name has `name` in it, whatever the case, the newest first."""
+    pattern = name.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    return _records(
+        conn,
+        _SELECT + f" WHERE n.kind = {int(Kind.EPISODE)} AND t.body LIKE ? ESCAPE '\\'"
+        " ORDER BY n.stamp DESC, n.id DESC LIMIT ?",
+        (f"%{pattern}%", limit),
+    )
+
+
+def last(conn: sqlite3.Connection, n: int = 1) -> list[Episode]:
+    """Return the n episodes that started last, the newest first."""
+    return _records(
+        conn, _SELECT + f" WHERE n.kind = {int(Kind.EPISODE)} ORDER BY n.stamp DESC, n.id DESC LIMIT ?", (n,)
+    )
+
+
+def children(conn: sqlite3.Connection, id_: int) -> list[Episode]:
+    """Return the episodes directly inside one, the earliest first."""
+    return _records(conn, _SELECT + " WHERE e.parent_id = ? ORDER BY n.stamp, n.id", (id_,))
+
+
+def descendants(conn: sqlite3.Connection, id_: int) -> list[int]:
+    """Return ids of an episode and of every episode inside it, at any depth; the episode itself is the first."""
+    rows = conn.execute(
+        "WITH RECURSIVE inside (id) AS (SELECT ? UNION SELECT e.id FROM episode AS e JOIN inside ON"
+        " e.parent_id = inside.id) SELECT id FROM inside ORDER BY id",
+        (id_,),
+    )
+    return [row[0] for row in rows]
+
+
+def before(conn: sqlite3.Connection, stamp: int, session_id: int, parent_id: int = NO_ID) -> int | None:
+    """Return the episode that came last before a stamp (ns) at the same level: of this session, else of one before."""
+    same = conn.execute(
+        f"SELECT n.id FROM node AS n JOIN episode AS e ON e.id = n.id WHERE n.kind = {int(Kind.EPISODE)} AND n.stamp <= ?"
+        " AND n.session_id = ? AND e.parent_id = ? ORDER BY n.stamp DESC, n.id DESC LIMIT 1",
+        (stamp, session_id, parent_id),
+    ).fetchone()
+    if same is None:
+        same = conn.execute(
+            "SELECT e.id FROM episode AS e JOIN node AS n ON n.id = e.id WHERE e.parent_id = ? AND n.session_id < ?"
+            " ORDER BY e.id DESC LIMIT 1",
+            (parent_id, session_id),
+        ).fetchone()
+    return None if same is None else int(same[0])
+
+
+def add_members(tx: Transaction, id_: int, node_ids: Sequence[int]) -> None:
+    """Put observations into an episode: their column and their BELONGS_TO edge."""
+    ids = id_table(node_ids)
+    tx.conn.execute(
+        "UPDATE node SET episode_id = ?, revision = ? WHERE id IN (SELECT value FROM json_each(?))",
+        (id_, tx.revision, ids),
+    )
+    tx.conn.execute(
+        f"INSERT OR IGNORE INTO edge (source, target, type) SELECT value, ?, {int(EdgeType.BELONGS_TO)}"
+        " FROM json_each(?)",
+        (id_, ids),
+    )
+
+
+def update(tx: Transaction, id_: int, **columns: Any) -> None:
+    """Change an episode: status, end, observation_count, summary, radius, last_stamp, position, frame, start."""
+    names = {"end": "ended", "start": "stamp"}
+    changes = {names.get(name, name): value for name, value in columns.items()}
+    unknown = set(changes) - set(_NODE_COLUMNS) - set(_OWN_COLUMNS)
+    if unknown:
+        raise TypeError(f"an episode has no {', '.join(sorted(unknown))}")
+    own = {name: value for name, value in changes.items() if name in _OWN_COLUMNS}
+    if own:
+        assignments = ", ".join(f"{name} = ?" for name in own)
+        tx.conn.execute(f"UPDATE episode SET {assignments} WHERE id = ?", (*own.values(), id_))
+    nodes.update(tx, id_, **{name: value for name, value in changes.items() if name in _NODE_COLUMNS})
+
+
+def _records(conn: sqlite3.Connection, sql: str, parameters: tuple[Any, ...]) -> list[Episode]:
+    return [_record(conn, row) for row in conn.execute(sql, parameters).fetchall()]
+
+
+def _record(conn: sqlite3.Connection, row: tuple[Any, ...]) -> Episode:
+    id_, name, status, start, end, parent, count, summary, x, y, z, frame, radius, explicit, metadata = row
+    return Episode(
+        id=id_, name=name or "", status=status, start=start, end=end, parent_id=parent, depth=_depth(conn, parent),
+        observation_count=count, summary=summary, position=None if x is None else (x, y, z), frame=frame,
+        radius=radius, explicit=bool(explicit), metadata=json.loads(metadata) if metadata else {},
+    )
+
+
+def _depth(conn: sqlite3.Connection, parent: int) -> int:
+    depth = 0
+    while parent != NO_ID:
+        depth += 1
+        row = conn.execute("SELECT parent_id FROM episode WHERE id = ?", (parent,)).fetchone()
+        parent = row[0] if row else NO_ID
+    return depth

@@ -1,0 +1,117 @@
+"""Table `gist`, joined with its node row into graph.Gist. Times are ns, positions m in the node's frame."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from memory_node.graph import EdgeType, Gist, Kind, Node, PositionSource, Tier
+from memory_node.storage import nodes, texts
+from memory_node.storage.ids import id_table
+
+if TYPE_CHECKING:
+    from memory_node.storage.database import Transaction
+
+_SELECT = """
+SELECT g.id, t.body, g.layers, n.stamp, n.last_stamp, g.observation_count, n.x, n.y, n.z, n.frame, g.radius,
+       g.episode_id, g.level, g.author, m.name
+FROM gist AS g JOIN node AS n ON n.id = g.id LEFT JOIN text AS t ON t.id = n.text_id LEFT JOIN map AS m ON m.id = n.map_id
+"""
+
+
+def insert(
+    tx: Transaction,
+    gist: Gist,
+    member_ids: Sequence[int],
+    *,
+    session_id: int = 0,
+    rewrite: bool = False,
+) -> int:
+    """Store a gist as a new node with its SUMMARIZES edges and return its id; gist.id and score are not read.
+
+    Args:
+        session_id: session of its members.
+        rewrite: a language model's text is still wanted.
+    """
+    id_ = tx.new_id()
+    node = Node(
+        id=id_, kind=Kind.GIST, layer="", text=gist.text, text_id=None, stamp=gist.start, last_stamp=gist.end,
+        position=gist.position,
+        position_source=PositionSource.NONE if gist.position is None else PositionSource.OBSERVER,
+        frame=gist.frame, map_id=gist.map_id, tier=Tier.LONG_TERM, session_id=session_id, episode_id=gist.episode_id,
+    )
+    nodes.insert(tx, node)
+    tx.conn.execute(
+        "INSERT INTO gist (id, level, layers, observation_count, radius, episode_id, author, rewrite)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (id_, gist.level, json.dumps(gist.layers), gist.observation_count, gist.radius, gist.episode_id, gist.author,
+         int(rewrite)),
+    )
+    add_members(tx, id_, member_ids)
+    return id_
+
+
+def add_members(tx: Transaction, id_: int, member_ids: Sequence[int]) -> None:
+    """Join members to their gist and make them long-term."""
+    ids = id_table(member_ids)
+    tx.conn.execute(
+        f"INSERT OR IGNORE INTO edge (source, target, type) SELECT ?, value, {int(EdgeType.SUMMARIZES)}"
+        " FROM json_each(?)",
+        (id_, ids),
+    )
+    tx.conn.execute(
+        f"UPDATE node SET tier = {int(Tier.LONG_TERM)}, revision = ?"
+        f" WHERE id IN (SELECT value FROM json_each(?)) AND tier < {int(Tier.LONG_TERM)}",
+        (tx.revision, ids),
+    )
+
+
+def get_many(conn: sqlite3.Connection, ids: Iterable[int]) -> list[Gist]:
+    """Return gists in the order of ids, missing ones left out."""
+    wanted = list(ids)
+    found = {g.id: g for g in _records(conn, _SELECT + " WHERE g.id IN (SELECT value FROM json_each(?))", (id_table(wanted),))}
+    return [found[id_] for id_ in wanted if id_ in found]
+
+
+def in_window(
+    conn: sqlite3.Connection, after: int | None = None, before: int | None = None, limit: int = 10
+) -> list[Gist]:
+    """Return gists whose span meets [after, before] (None: open) and that no gist of gists replaced, newest first."""
+    sql = f"{_SELECT} WHERE n.kind = {int(Kind.GIST)} AND n.tier < {int(Tier.ARCHIVED)}"
+    parameters: list[int] = []
+    if before is not None:
+        sql += " AND n.stamp <= ?"
+        parameters.append(before)
+    if after is not None:
+        sql += " AND n.last_stamp >= ?"
+        parameters.append(after)
+    return _records(conn, sql + " ORDER BY n.stamp DESC, n.id DESC LIMIT ?", (*parameters, limit))
+
+
+def of_episode(conn: sqlite3.Connection, episode_id: int) -> list[Gist]:
+    """Return the gists of one episode, the earliest first."""
+    return _records(conn, _SELECT + " WHERE n.episode_id = ? AND n.kind = 3 ORDER BY n.stamp, n.id", (episode_id,))
+
+
+def set_text(tx: Transaction, id_: int, text: str, author: str) -> None:
+    """Replace the text of a gist with a language model's."""
+    old = tx.conn.execute("SELECT text_id FROM node WHERE id = ?", (id_,)).fetchone()[0]
+    nodes.update(tx, id_, text_id=texts.intern(tx, text))
+    tx.conn.execute("UPDATE gist SET author = ?, rewrite = 0 WHERE id = ?", (author, id_))
+    if old is not None:
+        texts.drop_unused(tx, [old])
+
+
+def _records(conn: sqlite3.Connection, sql: str, parameters: Sequence[Any]) -> list[Gist]:
+    return [_record(row) for row in conn.execute(sql, tuple(parameters)).fetchall()]
+
+
+def _record(row: tuple[Any, ...]) -> Gist:
+    id_, text, layers, start, end, count, x, y, z, frame, radius, episode_id, level, author, map_name = row
+    return Gist(
+        id=id_, text=text or "", layers=tuple(json.loads(layers)), start=start, end=end, observation_count=count,
+        position=None if x is None else (x, y, z), frame=frame, radius=radius, episode_id=episode_id, level=level,
+        author=author, map_id=map_name or "",
+    )
