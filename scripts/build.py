@@ -1,8 +1,12 @@
-"""Builds the package into `install/`, and the test-only `vision_msgs` into `build/test_install/`. Run by `make build`."""
+"""Builds the package into `install/` and the test-only `vision_msgs` into `build/test_install/`.
+
+Run by `make build`. Where the published `vision_msgs` is installed, that one is used.
+"""
 
 from __future__ import annotations
 
 import importlib.util
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,8 +18,10 @@ TEST_INSTALL = ROOT / "build" / "test_install"
 def colcon_build(package: Path, build: Path, install: Path) -> None:
     """Builds the one package in a folder and exits with colcon's code when that fails."""
     command = ["colcon", "--log-base", ROOT / "log", "build", "--symlink-install", "--base-paths", package]
-    command += ["--build-base", build, "--install-base", install, "--event-handlers", "console_cohesion-"]
+    command += ["--build-base", build, "--install-base", install]
     command += ["--cmake-args", f"-DPython3_EXECUTABLE={sys.executable}", "--no-warn-unused-cli"]
+    if "ROS_DISTRO" not in os.environ:
+        command.append("-DUNITY_TYPESUPPORT=ON")
     code = subprocess.run(command, check=False, cwd=ROOT).returncode
     if code:
         sys.exit(code)

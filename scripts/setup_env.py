@@ -44,7 +44,7 @@ def check_machine(sourced: bool) -> None:
     """Exits with one clear line when this Python cannot carry the build."""
     lowest, highest = (3, 10) if sourced else (3, 11), (3, 99) if sourced else (3, 13)
     if not lowest <= sys.version_info[:2] <= highest:
-        sys.exit(f"Python {sys.version.split()[0]} has no ROS wheels: use 3.11 to 3.13, as in `make PYTHON=python3.12 test`")
+        sys.exit(f"Python {sys.version.split()[0]} has no ROS wheels; name one of 3.11 to 3.13: make PYTHON=python3.12")
     if not (Path(sysconfig.get_path("include")) / "Python.h").is_file():
         sys.exit("the headers of Python are missing (Debian and Ubuntu: apt install python3-dev)")
 

@@ -1,0 +1,54 @@
+# Everything a checkout needs, from nothing but Python 3.11 to 3.13 (with its headers), a C++ compiler and make.
+# Another Python: make PYTHON=python3.12 test
+
+PYTHON ?= python3
+RUN := scripts/run
+
+.DEFAULT_GOAL := help
+.PHONY: help env build lint test demo bench soak soak-node clean
+
+help:  ## list these commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+env:
+	@echo "== set-up"
+	@$(PYTHON) scripts/setup_env.py
+
+build: env  ## create .venv from the pinned requirements and build the package into install/
+	@echo "== build"
+	@$(RUN) python scripts/build.py
+
+lint: env  ## ruff on everything, mypy on the engine
+	@echo "== ruff"
+	@$(RUN) ruff check .
+	@echo "== mypy"
+	@$(RUN) mypy
+
+test: build lint  ## build, lint and run all tests
+	@echo "== tests"
+	@$(RUN) python -m pytest
+
+demo: build  ## play five minutes in a home to the node, ask all ten tools, compare with the truth
+	@echo "== demo"
+	@$(RUN) python -m examples.home_patrol.demo
+
+build/bench_packages: requirements/bench.txt
+	@$(RUN) python -m pip install --quiet --no-deps --upgrade --target $@ -r $<
+	@touch $@
+
+bench: build build/bench_packages  ## measure the engine beside its closest peer, figures into build/bench_engine.json
+	@echo "== bench"
+	@$(RUN) env PYTHONPATH="$(CURDIR):$(CURDIR)/build/bench_packages" \
+	  python -m benchmarks.engine --n 50000 --peer emem --json build/bench_engine.json
+
+soak: build  ## run the engine for long and watch its memory
+	@echo "== soak"
+	@$(RUN) python -m benchmarks.soak
+
+soak-node: build  ## the same for the node
+	@echo "== soak-node"
+	@$(RUN) python -m benchmarks.soak_node
+
+clean:  ## remove what build, tests and tools made (.venv stays)
+	rm -rf build install log .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info
+	find . -path ./.venv -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
