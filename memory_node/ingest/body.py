@@ -1,0 +1,122 @@
+"""Events out of body readings: a change beyond what the layer does all the time."""
+
+from __future__ import annotations
+
+import statistics
+from collections import deque
+from dataclasses import dataclass, field
+
+from memory_node.graph import Position
+
+_SECOND = 1_000_000_000
+_HISTORY = 512
+_MIN_HISTORY = 5
+_SIGMAS = 4.0
+_LEAST_SHARE = 0.03
+"""A change under this share of the layer's usual size is no event, however quiet the layer is."""
+
+
+@dataclass(frozen=True)
+class BodyEvent:
+    """A significant change: layer, value and stamp (ns) before and after, unit, where the robot was (m) or None."""
+
+    layer: str
+    before: float
+    after: float
+    start: int
+    stamp: int
+    unit: str
+    position: Position | None
+
+    @property
+    def text(self) -> str:
+        """One sentence, such as "battery dropped from 80% to 72% within 12 s"."""
+        verb = "dropped" if self.after < self.before else "rose"
+        seconds = (self.stamp - self.start) / _SECOND
+        return (
+            f"{self.layer} {verb} from {format_value(self.before, self.unit)} to {format_value(self.after, self.unit)}"
+            f" within {seconds:.0f} s"
+        )
+
+
+@dataclass
+class _Layer:
+    readings: deque[tuple[int, float]] = field(default_factory=lambda: deque(maxlen=_HISTORY))
+    last_event: int | None = None
+    last_sign: int = 0
+
+
+class BodyWatch:
+    """Tells which readings are events. One reader thread; state is bounded per layer.
+
+    A reading is an event when its change over the last `window` differs from the layer's usual change over that long by more
+    than four deviations (median absolute deviation, scaled to a normal one: Rousseeuw and Croux 1993) and by more than
+    3 % of the layer's usual size. While the same change goes on no second event follows.
+    """
+
+    def __init__(self) -> None:
+        self._layers: dict[str, _Layer] = {}
+
+    def observe(
+        self, layer: str, value: float, stamp: int, unit: str, position: Position | None, window: float
+    ) -> BodyEvent | None:
+        """Take one reading; window in s. Returns the event that it completes, or None."""
+        state = self._layers.setdefault(layer, _Layer())
+        if state.readings and stamp <= state.readings[-1][0]:
+            return None
+        state.readings.append((stamp, value))
+        span = round(window * _SECOND)
+        recent = [r for r in state.readings if r[0] >= stamp - span]
+        older = [r for r in state.readings if r[0] < stamp - span]
+        if len(older) + len(recent) <= _MIN_HISTORY:
+            return None
+        before = max(recent, key=lambda r: abs(value - r[1]))
+        if not _is_unusual(value - before[1], list(state.readings)[:-1], older, span):
+            return None
+        sign = 1 if value > before[1] else -1
+        if state.last_event is not None and sign == state.last_sign and stamp - state.last_event <= span:
+            state.last_event = stamp
+            return None
+        state.last_event, state.last_sign = stamp, sign
+        return BodyEvent(layer, before[1], value, before[0], stamp, unit, position)
+
+    def clear(self) -> None:
+        """Forget all readings: the clock has jumped."""
+        self._layers.clear()
+
+
+def _is_unusual(change: float, past: list[tuple[int, float]], older: list[tuple[int, float]], span: int) -> bool:
+    """Whether a change over `span` ns stands out of what `past` (all readings before) and `older` (before the span) show."""
+    usual_size = max(abs(value) for _, value in past) or 1.0
+    steps = [b[1] - a[1] for a, b in zip(past, past[1:])]
+    centre, deviation = _spread(_changes_over(older, span))
+    _, step_deviation = _spread(steps)
+    bound = max(_SIGMAS * deviation, _SIGMAS * step_deviation * 2**0.5, _LEAST_SHARE * usual_size)
+    return abs(change - centre) > bound
+
+
+def _spread(values: list[float]) -> tuple[float, float]:
+    """Median and normal-scaled median absolute deviation; (0, 0) of nothing."""
+    if not values:
+        return 0.0, 0.0
+    centre = statistics.median(values)
+    return centre, 1.4826 * statistics.median(abs(value - centre) for value in values)
+
+
+def _changes_over(readings: list[tuple[int, float]], span: int) -> list[float]:
+    """Largest change that each reading shows against those at most span ns before it."""
+    changes = []
+    start = 0
+    for place, (stamp, value) in enumerate(readings):
+        while readings[start][0] < stamp - span:
+            start += 1
+        if start < place and stamp - readings[start][0] >= span // 2:
+            changes.append(value - readings[start][1])
+    return changes
+
+
+def format_value(value: float, unit: str) -> str:
+    """A reading as a person writes it: shares of one as per cent, others with their unit."""
+    if unit in ("%", "fraction", "ratio"):
+        return f"{value * 100:.0f}%"
+    return f"{value:.3g} {unit}".strip()

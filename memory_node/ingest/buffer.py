@@ -1,0 +1,196 @@
+"""The working buffer: rows on their way to a commit, never older than `flush_interval`."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from memory_node.errors import ClosedError, MemoryNodeError, StorageError
+from memory_node.graph import Look, Node
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from memory_node.config import Settings
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """A reading that is counted on a row that is stored already (or is ahead of it in the buffer)."""
+
+    id: int
+    stamp: int
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What one call brings: new rows, repeats of known rows, the look they came from, and vectors given by the caller.
+
+    Attributes:
+        vectors: one float32 vector of length dim for each of nodes, or None.
+        internal: the rows are interoception.
+    """
+
+    nodes: tuple[Node, ...] = ()
+    repeats: tuple[Repeat, ...] = ()
+    look: Look | None = None
+    vectors: tuple[NDArray[np.float32] | None, ...] | None = None
+    internal: bool = False
+
+
+class WorkingBuffer:
+    """Collects entries and commits them in batches from a thread of its own.
+
+    A batch starts when `flush_batch_size` rows wait, or the oldest has waited `flush_interval` (steady clock), or somebody
+    flushes. Whoever adds while `working_memory_size` rows wait is held up until the disk has caught up.
+
+    Args:
+        commit: writes entries in one transaction; raises when nothing of them was written.
+        settings: returns the present settings.
+    """
+
+    def __init__(self, commit: Callable[[Sequence[Entry]], None], settings: Callable[[], Settings]) -> None:
+        self._commit = commit
+        self._settings = settings
+        self._state = threading.Condition()
+        self._entries: deque[Entry] = deque()
+        self._rows = 0
+        self._oldest = 0.0
+        self._added = 0
+        self._done = 0
+        self._wanted = 0
+        self._failures: dict[int, MemoryNodeError] = {}
+        self._closing = False
+        self.refused = 0
+        """Rows that could not be committed since the start."""
+        self._thread = threading.Thread(target=self._run, name="memory-buffer", daemon=True)
+        self._thread.start()
+
+    def __len__(self) -> int:
+        """Rows that wait for their commit."""
+        return self._rows
+
+    def add(self, entry: Entry) -> int:
+        """Append an entry; returns its number, which `flush` takes. Raises ClosedError after close."""
+        weight = max(1, len(entry.nodes) + len(entry.repeats))
+        with self._state:
+            while self._rows and self._rows + weight > self._settings().working_memory_size and not self._closing:
+                self._wanted = self._added
+                self._state.notify_all()
+                self._state.wait()
+            if self._closing:
+                raise ClosedError("the memory is closed")
+            if not self._entries:
+                self._oldest = time.monotonic()
+            self._entries.append(entry)
+            self._rows += weight
+            self._added += 1
+            if len(self._entries) == 1 or self._rows >= self._settings().flush_batch_size:
+                self._state.notify_all()
+            return self._added
+
+    def flush(self) -> None:
+        """Wait until everything added so far is committed.
+
+        Raises:
+            StorageError: rows added since the last flush could not be written; they are counted in `refused`.
+        """
+        with self._state:
+            target = self._added
+        self.wait(target)
+        with self._state:
+            failed = [number for number in self._failures if number <= target]
+            errors = [self._failures.pop(number) for number in failed]
+        if errors:
+            raise errors[0]
+
+    def wait(self, number: int) -> None:
+        """Wait until entry `number` has left the buffer, written or refused."""
+        with self._state:
+            self._wanted = max(self._wanted, number)
+            self._state.notify_all()
+            self._state.wait_for(lambda: self._done >= number)
+
+    def close(self) -> None:
+        """Commit what waits and end the thread."""
+        with self._state:
+            self._closing = True
+            self._wanted = self._added
+            self._state.notify_all()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while True:
+            batch = self._next_batch()
+            if not batch:
+                return
+            failures = self._write(batch)
+            with self._state:
+                first = self._done + 1
+                self._done += len(batch)
+                self._rows -= sum(max(1, len(e.nodes) + len(e.repeats)) for e in batch)
+                self._remember_failures({first + offset: error for offset, error in failures.items()})
+                self._state.notify_all()
+
+    def _next_batch(self) -> list[Entry]:
+        """Wait for a reason to write; an empty list means closed and empty."""
+        with self._state:
+            while True:
+                if self._entries:
+                    settings = self._settings()
+                    due = self._oldest + settings.flush_interval - time.monotonic()
+                    full = self._rows >= min(settings.flush_batch_size, settings.working_memory_size)
+                    if full or due <= 0 or self._wanted > self._done:
+                        batch = list(self._entries)
+                        self._entries.clear()
+                        return batch
+                    self._state.wait(due)
+                elif self._closing:
+                    return []
+                else:
+                    self._state.wait()
+
+    def _write(self, batch: list[Entry]) -> dict[int, MemoryNodeError]:
+        """Commit a batch; one bad entry does not take the others with it. Returns errors by place in the batch."""
+        try:
+            self._commit(batch)
+            return {}
+        except StorageError as error:  # the disk, not an entry: trying one by one would fail the same way
+            failed: dict[int, MemoryNodeError] = dict.fromkeys(range(len(batch)), error)
+        except Exception as error:
+            failed = {0: _as_storage_error(error)} if len(batch) == 1 else self._write_singly(batch)
+        lost = sum(len(batch[place].nodes) + len(batch[place].repeats) for place in failed)
+        self.refused += lost
+        if failed:
+            logger.error("%d rows could not be stored: %s", lost, next(iter(failed.values())))
+        return failed
+
+    def _write_singly(self, batch: list[Entry]) -> dict[int, MemoryNodeError]:
+        failed: dict[int, MemoryNodeError] = {}
+        for place, entry in enumerate(batch):
+            try:
+                self._commit([entry])
+            except Exception as error:
+                failed[place] = _as_storage_error(error)
+        return failed
+
+    def _remember_failures(self, failures: dict[int, MemoryNodeError]) -> None:
+        self._failures.update(failures)
+        while len(self._failures) > 100:
+            self._failures.pop(next(iter(self._failures)))
+
+
+def _as_storage_error(error: Exception) -> MemoryNodeError:
+    if isinstance(error, MemoryNodeError):
+        return error
+    wrapped = StorageError(f"{type(error).__name__}: {error}")
+    wrapped.__cause__ = error
+    return wrapped

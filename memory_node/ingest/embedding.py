@@ -1,0 +1,239 @@
+"""Embedding off the write path: the backlog is a query on SQLite, a question goes before it, no lock is held meanwhile."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from memory_node.errors import EmbedderError, InvalidArgument, MemoryNodeError
+from memory_node.storage import texts, vectors
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from memory_node.protocols import Embedder
+    from memory_node.storage.database import Database, Transaction
+    from memory_node.storage.vectors import Model
+
+logger = logging.getLogger(__name__)
+
+_CACHED_QUERIES = 256
+_FIRST_RETRY, _LAST_RETRY = 0.5, 30.0
+
+
+class _Turns:
+    """One call of the embedder at a time; questions go before the backlog."""
+
+    def __init__(self) -> None:
+        self._state = threading.Condition()
+        self._busy = False
+        self._questions = 0
+
+    @contextmanager
+    def question(self) -> Iterator[None]:
+        with self._state:
+            self._questions += 1
+            self._state.wait_for(lambda: not self._busy)
+            self._questions -= 1
+            self._busy = True
+        yield from self._release()
+
+    @contextmanager
+    def backlog(self) -> Iterator[None]:
+        with self._state:
+            self._state.wait_for(lambda: not self._busy and not self._questions)
+            self._busy = True
+        yield from self._release()
+
+    def _release(self) -> Iterator[None]:
+        try:
+            yield
+        finally:
+            with self._state:
+                self._busy = False
+                self._state.notify_all()
+
+
+class EmbeddingQueue:
+    """Gives every wanted text of the database its vectors, in a thread of its own.
+
+    Args:
+        split: divides a text into the parts that are embedded; the first stands for the whole.
+        batch_size: texts embedded in one go.
+        model: the embedder's, when its dimension is known already.
+        on_model: called with the model once its dimension is known, before its first vector is written.
+    """
+
+    def __init__(
+        self,
+        db: Database,
+        embedder: Embedder,
+        split: Callable[[str], list[str]],
+        batch_size: int,
+        model: Model | None,
+        on_model: Callable[[Model], None],
+    ) -> None:
+        self._db = db
+        self._embedder = embedder
+        self._split = split
+        self._batch_size = batch_size
+        self._on_model = on_model
+        self._turns = _Turns()
+        self._queries: OrderedDict[str, NDArray[np.float32]] = OrderedDict()
+        self._cache_lock = threading.Lock()
+        self._wake = threading.Event()
+        self._closing = threading.Event()
+        self._again = threading.Event()
+        self._model = model
+        self.error = ""
+        """Why the embedder does not answer at present; empty when it does."""
+        self._thread = threading.Thread(target=self._run, name="memory-embedding", daemon=True)
+
+    def start(self) -> None:
+        """Begin to work off the backlog."""
+        self._thread.start()
+
+    @property
+    def model(self) -> Model | None:
+        """The model in use, None until the embedder has told its dimension."""
+        return self._model
+
+    def notify(self) -> None:
+        """Say that texts were committed."""
+        self._wake.set()
+
+    def retry(self) -> None:
+        """Say that the embedder answers again, so that the backlog need not wait for the next attempt."""
+        self._again.set()
+
+    def embed_query(self, text: str) -> NDArray[np.float32] | None:
+        """Return the unit vector of a question, shape (dim,), or None when the embedder does not answer."""
+        with self._cache_lock:
+            if text in self._queries:
+                self._queries.move_to_end(text)
+                return self._queries[text]
+        try:
+            with self._turns.question():
+                vector = self._embed([self._split(text)[0]])[0]
+        except EmbedderError as error:
+            self.error = str(error)
+            return None
+        with self._cache_lock:
+            self._queries[text] = vector
+            while len(self._queries) > _CACHED_QUERIES:
+                self._queries.popitem(last=False)
+        return vector
+
+    def backlog(self) -> int:
+        """Texts that wait for a vector; 0 while the model is not known."""
+        if self._model is None:
+            return 0
+        with self._db.read() as conn:
+            return texts.backlog(conn, self._model.id)
+
+    def close(self) -> None:
+        """End the thread after the batch at hand."""
+        self._closing.set()
+        self._again.set()
+        self._wake.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _run(self) -> None:
+        retry = _FIRST_RETRY
+        while not self._closing.is_set():
+            self._wake.clear()
+            try:
+                while not self._closing.is_set() and self._work():
+                    retry = _FIRST_RETRY
+            except MemoryNodeError as error:
+                if str(error) != self.error:
+                    logger.warning("texts wait for their vectors: %s", error)
+                self.error = str(error)
+                self._again.wait(retry)
+                self._again.clear()
+                retry = min(2 * retry, _LAST_RETRY)
+                continue
+            self._wake.wait()
+
+    def _work(self) -> bool:
+        """Embed one batch; False when the backlog is empty."""
+        model = self._known_model()
+        with self._db.read() as conn:
+            waiting = texts.unembedded(conn, model.id, self._batch_size)
+        if not waiting:
+            self._settle(model)
+            return False
+        parts = [self._split(body) for _, body in waiting]
+        found = self._embed_parts([part for group in parts for part in group])
+        rows, start = [], 0
+        for (text_id, _), group in zip(waiting, parts):
+            rows.append((text_id, found[start : start + len(group)]))
+            start += len(group)
+
+        def store(tx: Transaction) -> None:
+            still = texts.bodies(tx.conn, [text_id for text_id, _ in rows])
+            for text_id, group in rows:
+                if text_id in still:  # others were archived meanwhile
+                    vectors.add_text(tx, model.id, text_id, group)
+
+        self._db.write(store)
+        return True
+
+    def _embed_parts(self, parts: list[str]) -> NDArray[np.float32]:
+        chunks = []
+        for start in range(0, len(parts), self._batch_size):
+            with self._turns.backlog():
+                chunks.append(self._embed(parts[start : start + self._batch_size]))
+        return np.concatenate(chunks)
+
+    def _embed(self, batch: list[str]) -> NDArray[np.float32]:
+        try:
+            found = np.asarray(self._embedder.embed(batch), dtype=np.float32)
+        except EmbedderError:
+            raise
+        except Exception as error:
+            raise EmbedderError(f"the embedder failed: {type(error).__name__}: {error}") from error
+        if found.ndim != 2 or len(found) != len(batch) or not np.isfinite(found).all():
+            raise EmbedderError(f"the embedder gave an array of shape {found.shape} for {len(batch)} texts, or not finite")
+        if self._model is not None and found.shape[1] != self._model.dim:
+            raise EmbedderError(f"the embedder gave {found.shape[1]} dimensions, its model has {self._model.dim}")
+        self.error = ""
+        norms = np.linalg.norm(found, axis=1, keepdims=True)
+        return found / np.where(norms > 0, norms, 1.0)
+
+    def _known_model(self) -> Model:
+        if self._model is None:
+            with self._turns.backlog():
+                dim = self._embedder.dim or self._embed(["what is the dimension"]).shape[1]
+            name = self._embedder.name
+            model = self._db.write(lambda tx: vectors.open_model(tx, name, dim))
+            self._on_model(model)
+            self._model = model
+        return self._model
+
+    def _settle(self, model: Model) -> None:
+        """All texts have vectors of this model: it becomes the active one, and the vectors of others go."""
+        if not model.active:
+            self._db.write(lambda tx: vectors.activate(tx, model.id))
+            self._model = replace(model, active=True)
+
+
+def wait_until(condition: Callable[[], bool], timeout: float) -> bool:
+    """Poll a condition for at most timeout s (steady clock); returns whether it came true."""
+    if timeout < 0:
+        raise InvalidArgument("timeout", f"got {timeout!r}, allowed is at least 0")
+    deadline = time.monotonic() + timeout
+    while not condition():
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(0.005)
+    return True

@@ -1,0 +1,302 @@
+"""From a call to entries of the working buffer: checks, marks, ids and repeats."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from memory_node.errors import InvalidArgument
+from memory_node.graph import NO_ID, Detection, Kind, Look, Node, Pose, Position, PositionSource
+from memory_node.ingest.arguments import (
+    checked_metadata,
+    checked_name,
+    checked_position,
+    checked_share,
+    checked_stamp,
+    checked_text,
+    checked_vector,
+)
+from memory_node.ingest.buffer import Entry, Repeat, WorkingBuffer
+from memory_node.ingest.repeats import RepeatFolder
+from memory_node.ingest.situation import Situation
+from memory_node.ingest.track import is_sane_position
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from memory_node.config import Settings
+
+_SECOND = 1_000_000_000
+
+
+class Recorder:
+    """Turns what callers bring into entries. Safe to use from several threads.
+
+    Args:
+        new_id: gives the next id of the one id space.
+        dim: returns the length that given vectors must have, or None while none is known.
+    """
+
+    def __init__(
+        self,
+        buffer: WorkingBuffer,
+        situation: Situation,
+        settings: Callable[[], Settings],
+        new_id: Callable[[], int],
+        dim: Callable[[], int | None],
+    ) -> None:
+        self._buffer = buffer
+        self._situation = situation
+        self._settings = settings
+        self._new_id = new_id
+        self._dim = dim
+        self._folder = RepeatFolder()
+        self._mine = threading.local()
+
+    def wait_for_own(self) -> None:
+        """Wait until the calling thread's rows have left the buffer: a thread reads its own writes."""
+        number = getattr(self._mine, "number", 0)
+        if number:
+            self._buffer.wait(number)
+            self._mine.number = 0
+
+    def forget_repeats(self) -> None:
+        """Let no later reading repeat an earlier one: the session, map or episode is another one."""
+        with self._situation.lock:
+            self._folder.clear()
+
+    def observation(
+        self,
+        text: str,
+        *,
+        layer: str,
+        stamp: int,
+        position: Sequence[float] | None,
+        frame: str,
+        position_source: str,
+        confidence: float,
+        importance: float,
+        metadata: Mapping[str, Any] | None,
+        vector: Sequence[float] | NDArray[np.float32] | None,
+        stamp_source: str,
+    ) -> int:
+        """Record one perception; returns its id, or that of the row it repeats."""
+        place = checked_position("position", position)
+        self._check_frame(frame)
+        node = Node(
+            id=NO_ID,
+            kind=Kind.OBSERVATION,
+            layer=checked_name("layer", layer),
+            text=checked_text("text", text),
+            text_id=None,
+            stamp=checked_stamp("stamp", stamp),
+            last_stamp=stamp,
+            stamp_source=stamp_source,
+            position=place,
+            position_source=_source(place, position_source),
+            confidence=checked_share("confidence", confidence),
+            importance=checked_share("importance", importance),
+            metadata=checked_metadata("metadata", metadata),
+        )
+        given = None if vector is None else (checked_vector("vector", vector, self._dim()),)
+        return self._enter([node], vectors=given)[0]
+
+    def detections(
+        self,
+        detections: Sequence[Detection],
+        *,
+        layer: str,
+        stamp: int,
+        pose: Pose | Sequence[float] | None,
+        frame: str,
+        stamp_source: str,
+        sensor_range: float | None,
+        sensor_fov: float | None,
+    ) -> list[int]:
+        """Record one message of a detector, and the look that it was; returns one id a detection, 0 for an unusable one.
+
+        Unusable is a blank label and a confidence that is not a number. A position that is not finite is unknown.
+        """
+        layer, stamp = checked_name("layer", layer), checked_stamp("stamp", stamp)
+        self._check_frame(frame)
+        seen_from = _pose(pose, stamp, self._situation.frame)
+        settings = self._settings()
+        usable = {place: clean for place, d in enumerate(detections) if (clean := _usable(d))}
+        nodes = [_detection_node(d, layer, stamp, seen_from, stamp_source) for d in usable.values()]
+
+        def look(ids: Sequence[int]) -> Look:
+            return Look(
+                layer=layer,
+                stamp=stamp,
+                map_id=self._situation.map_id,
+                detections=tuple(usable.values()),
+                observation_ids=tuple(ids),
+                pose=seen_from,
+                sensor_range=settings.sensor_range if sensor_range is None else sensor_range,
+                sensor_fov=settings.sensor_fov if sensor_fov is None else sensor_fov,
+            )
+
+        with self._situation.lock:
+            self._situation.counts(layer).refused += len(detections) - len(usable)
+        ids = dict(zip(usable, self._enter(nodes, look=look, layer=layer)))
+        return [ids.get(place, NO_ID) for place in range(len(detections))]
+
+    def reading(
+        self,
+        text: str,
+        *,
+        layer: str,
+        value: float | None,
+        unit: str,
+        stamp: int,
+        position: Sequence[float] | None,
+        stamp_source: str,
+    ) -> int:
+        """Record one reading of the body; returns its id. A value that is not finite is unknown."""
+        place = checked_position("position", position)
+        node = Node(
+            id=NO_ID,
+            kind=Kind.OBSERVATION,
+            layer=checked_name("layer", layer),
+            text=checked_text("text", text),
+            text_id=None,
+            stamp=checked_stamp("stamp", stamp),
+            last_stamp=stamp,
+            stamp_source=stamp_source,
+            position=place,
+            position_source=_source(place, "observer"),
+            value=None if value is None or not math.isfinite(value) else float(value),
+            unit=unit,
+        )
+        return self._enter([node], internal=True)[0]
+
+    def _check_frame(self, frame: str) -> None:
+        if frame and frame != self._situation.frame:
+            raise InvalidArgument("frame", f"got {frame!r}, positions are kept in {self._situation.frame!r}")
+
+    def _enter(
+        self,
+        nodes: list[Node],
+        *,
+        vectors: tuple[NDArray[np.float32] | None, ...] | None = None,
+        look: Callable[[Sequence[int]], Look] | None = None,
+        layer: str | None = None,
+        internal: bool = False,
+    ) -> list[int]:
+        """Give nodes ids and marks, or find the rows they repeat, and put them in the buffer as one entry."""
+        situation = self._situation
+        name = layer or nodes[0].layer
+        with situation.lock:
+            counts = situation.counts(name, internal)
+            fresh: list[Node] = []
+            repeats: list[Repeat] = []
+            ids: list[int] = []
+            for node in nodes:
+                known = None if internal or vectors else self._repeated(node)
+                if known is None:
+                    fresh.append(self._marked(node))
+                    ids.append(fresh[-1].id)
+                else:
+                    repeats.append(Repeat(known, node.stamp))
+                    ids.append(known)
+            counts.received += len(nodes)
+            counts.stored += len(fresh)
+            counts.folded += len(repeats)
+            if nodes:
+                counts.last_stamp = nodes[-1].stamp
+            entry = Entry(tuple(fresh), tuple(repeats), look(ids) if look else None, vectors, internal)
+            # Under the lock, so that a row is in the buffer before its repeats are.
+            self._mine.number = self._buffer.add(entry)
+        return ids
+
+    def _repeated(self, node: Node) -> int | None:
+        settings = self._settings()
+        if not settings.fold_repeats or node.text is None:
+            return None
+        window = round(settings.fold_window * _SECOND)
+        return self._folder.find(node.layer, node.text, node.position, node.stamp, settings.fold_radius, window)
+
+    def _marked(self, node: Node) -> Node:
+        situation = self._situation
+        id = self._new_id()
+        if self._settings().fold_repeats and node.text is not None:
+            self._folder.remember(node.layer, node.text, node.position, node.stamp, id)
+        marks = {
+            "id": id,
+            "frame": situation.frame if node.position is not None else "",
+            "map_id": situation.map_id,
+            "session_id": situation.session_id,
+            "episode_id": situation.episode_id,
+        }
+        return _replace(node, marks)
+
+
+def _replace(node: Node, marks: Mapping[str, Any]) -> Node:
+    # dataclasses.replace costs three times as much, and this is the hot path of every row.
+    copy = object.__new__(Node)
+    copy.__dict__.update(node.__dict__)
+    copy.__dict__.update(marks)
+    return copy
+
+
+def _source(position: Position | None, source: str) -> PositionSource:
+    if source not in ("measured", "observer"):
+        raise InvalidArgument("position_source", f"got {source!r}, allowed is measured or observer")
+    if position is None:
+        return PositionSource.NONE
+    return PositionSource.MEASURED if source == "measured" else PositionSource.OBSERVER
+
+
+def _usable(detection: Detection) -> Detection | None:
+    """Return a detection with its faults taken out, or None when nothing of it is left."""
+    try:
+        label = checked_name("label", detection.label)
+        confidence = float(detection.confidence)
+    except (InvalidArgument, TypeError, ValueError):
+        return None
+    if math.isnan(confidence):
+        return None
+    position = detection.position
+    if position is not None:
+        x, y, z = (float(value) for value in position)
+        position = (x, y, z) if is_sane_position((x, y, z)) else None
+    return Detection(label, min(1.0, max(0.0, confidence)), position, str(detection.track_id))
+
+
+def _detection_node(detection: Detection, layer: str, stamp: int, pose: Pose | None, stamp_source: str) -> Node:
+    source = PositionSource.NONE
+    position = detection.position
+    if position is not None:
+        source = PositionSource.MEASURED
+    elif pose is not None:
+        position, source = pose.position, PositionSource.OBSERVER
+    return Node(
+        id=NO_ID,
+        kind=Kind.OBSERVATION,
+        layer=layer,
+        text=detection.label,
+        text_id=None,
+        stamp=stamp,
+        last_stamp=stamp,
+        stamp_source=stamp_source,
+        position=position,
+        position_source=source,
+        confidence=detection.confidence,
+        metadata={"track_id": detection.track_id} if detection.track_id else {},
+    )
+
+
+def _pose(pose: Pose | Sequence[float] | None, stamp: int, frame: str) -> Pose | None:
+    """Return the robot's pose; a sequence is (x, y, z, yaw) in m and rad."""
+    if pose is None or isinstance(pose, Pose):
+        return pose
+    try:
+        x, y, z, yaw = (float(value) for value in pose)
+    except (TypeError, ValueError):
+        raise InvalidArgument("pose", f"got {pose!r}, allowed is (x, y, z, yaw) in m and rad, or None") from None
+    place = checked_position("pose", (x, y, z))
+    assert place is not None
+    return Pose(stamp, place, yaw if math.isfinite(yaw) else None, frame)

@@ -1,0 +1,178 @@
+"""One batch of the working buffer in one transaction: texts, rows, repeats, episodes, entities, body events."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from memory_node.graph import EVENTS_LAYER, NO_ID, EdgeType, Kind, Look, Node, PositionSource
+from memory_node.ingest.body import BodyEvent, BodyWatch
+from memory_node.ingest.buffer import Entry, Repeat
+from memory_node.storage import edges, nodes, sessions, texts, vectors
+
+if TYPE_CHECKING:
+    from memory_node.config import Settings
+    from memory_node.storage.database import Database, Transaction
+
+_SECOND = 1_000_000_000
+_EVENT_IMPORTANCE = 0.8
+
+
+class EntityObserver(Protocol):
+    """What takes the looks of a batch, inside its transaction."""
+
+    def observe(self, tx: Transaction, look: Look) -> None: ...
+
+
+class BatchWriter:
+    """Writes entries. Its caches live in the writer thread only.
+
+    Args:
+        given_model: id of the model that vectors given by callers belong to; called inside the transaction.
+    """
+
+    def __init__(
+        self,
+        db: Database,
+        settings: Callable[[], Settings],
+        entities: EntityObserver,
+        given_model: Callable[[Transaction, int], int],
+    ) -> None:
+        self._db = db
+        self._settings = settings
+        self._entities = entities
+        self._given_model = given_model
+        self._body = BodyWatch()
+        self._layers: dict[str, bool] = {}
+        self._events: deque[tuple[int, int, int]] = deque(maxlen=64)  # id, first and last stamp that are near it
+
+    def write(self, entries: Sequence[Entry]) -> None:
+        """Commit all entries, or none of them and raise."""
+        self._db.write(lambda tx: self._write(tx, entries))
+
+    def forget(self) -> None:
+        """Drop readings and events of the past: the clock has jumped. Waits for the batch at hand."""
+        self._db.write(lambda _: self._reset())
+
+    def _write(self, tx: Transaction, entries: Sequence[Entry]) -> None:
+        tx.on_rollback(self._reset)
+        readings = [node for entry in entries if entry.internal for node in entry.nodes]
+        events = self._body_events(tx, readings)
+        seen = [node for entry in entries if not entry.internal for node in entry.nodes] + events
+        self._name_layers(tx, readings, seen)
+        nodes.insert_many(tx, readings + seen)
+        self._add_vectors(tx, entries)
+        _count_repeats(tx, [repeat for entry in entries for repeat in entry.repeats])
+        _join_episodes(tx, readings + seen)
+        self._join_events(tx, seen, events)
+        for entry in entries:
+            if entry.look is not None:
+                self._entities.observe(tx, entry.look)
+        _touch_sessions(tx, readings + seen)
+
+    def _reset(self) -> None:
+        self._body.clear()
+        self._events.clear()
+        self._layers.clear()
+
+    def _name_layers(self, tx: Transaction, readings: Sequence[Node], seen: Sequence[Node]) -> None:
+        """Have each layer stored as interoception or perception before its first row is."""
+        for rows, internal in ((readings, True), (seen, False)):
+            for name in {node.layer for node in rows}:
+                if self._layers.get(name) is not internal:
+                    nodes.layer_id(tx, name, internal)
+                    self._layers[name] = internal
+
+    def _add_vectors(self, tx: Transaction, entries: Sequence[Entry]) -> None:
+        rows = [
+            (node.text or "", vector)
+            for entry in entries
+            for node, vector in zip(entry.nodes, entry.vectors or ())
+            if vector is not None
+        ]
+        if rows:
+            given = np.stack([vector for _, vector in rows])
+            text_ids = texts.intern_many(tx, [text for text, _ in rows])
+            vectors.add_texts(tx, self._given_model(tx, given.shape[1]), text_ids, given)
+
+    def _body_events(self, tx: Transaction, readings: Sequence[Node]) -> list[Node]:
+        window = self._settings().event_window
+        found: list[tuple[BodyEvent, Node]] = []
+        for node in readings:
+            if node.value is None:
+                continue
+            event = self._body.observe(node.layer, node.value, node.stamp, node.unit, node.position, window)
+            if event is not None:
+                found.append((event, node))
+        return [_event_node(tx.new_id(), event, node) for event, node in found]
+
+    def _join_events(self, tx: Transaction, seen: Sequence[Node], events: Sequence[Node]) -> None:
+        """NEAR_EVENT edges: from rows near a known event, and to a new event from the rows that were there before."""
+        near = round(self._settings().event_window * _SECOND)
+        rows = [
+            (node.id, event, EdgeType.NEAR_EVENT)
+            for node in seen
+            for event, first, last in self._events
+            if node.id != event and first <= node.stamp <= last
+        ]
+        for event in events:
+            start = event.stamp - round(float(event.metadata["seconds"]) * _SECOND) - near
+            end = event.stamp + near
+            earlier = nodes.perceived_between(tx.conn, event.session_id, start, end)
+            rows += [(id, event.id, EdgeType.NEAR_EVENT) for id in earlier if id != event.id]
+            self._events.append((event.id, start, end))
+        if rows:
+            edges.add_many(tx, rows)
+
+
+def _count_repeats(tx: Transaction, repeats: Sequence[Repeat]) -> None:
+    counted: dict[int, tuple[int, int]] = {}
+    for repeat in repeats:
+        number, last = counted.get(repeat.id, (0, repeat.stamp))
+        counted[repeat.id] = (number + 1, max(last, repeat.stamp))
+    nodes.count_repeats(tx, [(id, number, last) for id, (number, last) in counted.items()])
+
+
+def _join_episodes(tx: Transaction, rows: Sequence[Node]) -> None:
+    members = [(node.id, node.episode_id, EdgeType.BELONGS_TO) for node in rows if node.episode_id != NO_ID]
+    if members:
+        edges.add_many(tx, members)
+
+
+def _touch_sessions(tx: Transaction, rows: Sequence[Node]) -> None:
+    newest: dict[int, int] = {}
+    for node in rows:
+        newest[node.session_id] = max(node.stamp, newest.get(node.session_id, node.stamp))
+    for session_id, stamp in newest.items():
+        sessions.touch(tx, session_id, stamp, time.time_ns())
+
+
+def _event_node(id: int, event: BodyEvent, reading: Node) -> Node:
+    return Node(
+        id=id,
+        kind=Kind.OBSERVATION,
+        layer=EVENTS_LAYER,
+        text=event.text,
+        text_id=None,
+        stamp=event.stamp,
+        last_stamp=event.stamp,
+        stamp_source=reading.stamp_source,
+        position=event.position,
+        position_source=PositionSource.NONE if event.position is None else PositionSource.OBSERVER,
+        frame=reading.frame,
+        map_id=reading.map_id,
+        importance=_EVENT_IMPORTANCE,
+        session_id=reading.session_id,
+        episode_id=reading.episode_id,
+        metadata={
+            "layer": event.layer,
+            "before": event.before,
+            "after": event.after,
+            "unit": event.unit,
+            "seconds": (event.stamp - event.start) / _SECOND,
+        },
+    )

@@ -1,0 +1,53 @@
+"""Readings of internal layers: the latest one, and the one at a time. They are observations with a value."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from memory_node.graph import Kind
+
+_LATEST = """
+    SELECT layer.name, node.id, ifnull(text.body, ''), node.value, ifnull(node.unit, ''), node.stamp
+    FROM layer JOIN node ON node.id = (
+        SELECT id FROM node AS newest
+        WHERE newest.layer_id = layer.id AND newest.stamp <= ? AND newest.session_id >= ?
+        ORDER BY newest.stamp DESC, newest.id DESC LIMIT 1
+    ) LEFT JOIN text ON text.id = node.text_id
+    WHERE layer.internal = 1 AND (? OR layer.name IN (SELECT value FROM json_each(?)))
+    ORDER BY layer.name"""
+
+
+@dataclass(frozen=True)
+class BodyLatest:
+    """The newest reading of a layer; value in unit, None when it is no number; stamp in ns."""
+
+    layer: str
+    node_id: int
+    text: str
+    value: float | None
+    unit: str
+    stamp: int
+
+
+def latest(
+    conn: sqlite3.Connection, layers: Sequence[str] | None, now: int, first_session: int = 0
+) -> list[BodyLatest]:
+    """Return the newest reading not after now (ns) of each internal layer, or of those named.
+
+    Args:
+        first_session: readings of earlier sessions are left out; their clocks may be others.
+    """
+    names = [] if layers is None else list(layers)
+    rows = conn.execute(_LATEST, (now, first_session, layers is None, json.dumps(names)))
+    return [BodyLatest(*row) for row in rows]
+
+
+def value_at(conn: sqlite3.Connection, layer: str, stamp: int) -> tuple[int, float] | None:
+    """Return (stamp, value) of the layer's first reading with a value at or after stamp (ns), or None."""
+    sql = """SELECT node.stamp, value FROM node JOIN layer ON layer.id = layer_id
+             WHERE layer.name = ? AND node.stamp >= ? AND kind = ? AND value IS NOT NULL ORDER BY node.stamp LIMIT 1"""
+    row = conn.execute(sql, (layer, stamp, int(Kind.OBSERVATION))).fetchone()
+    return None if row is None else (row[0], row[1])
