@@ -58,9 +58,7 @@ def find_executable() -> Path:
     try:
         return Path(get_package_prefix("robot_memory")) / "lib" / "robot_memory" / "memory_node"
     except (PackageNotFoundError, OSError):
-        raise DemoError(
-            "robot_memory is not built or its install folder is not sourced; `make demo` does both"
-        ) from None
+        raise DemoError("robot_memory is not built or not sourced; `make demo` does both") from None
 
 
 @contextmanager
