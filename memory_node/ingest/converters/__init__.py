@@ -60,7 +60,7 @@ class DetectionsPercept:
 
 @dataclass(frozen=True)
 class PosePercept:
-    """Where the robot says it is: position (m, not checked), yaw (rad) or None, stddev (m) or None, frame of its base."""
+    """Where the robot says it is: position (m, unchecked), yaw (rad) or None, stddev (m) or None, frame of its base."""
 
     origin: Origin
     position: Position

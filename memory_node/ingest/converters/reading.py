@@ -23,7 +23,7 @@ def origin_of(message: Any) -> Origin:
     if header is None or stamp is None:
         return Origin()
     nanosec = getattr(stamp, "nanosec", 0)
-    return Origin(int(stamp.sec) * 1_000_000_000 + int(nanosec), clean(header.frame_id).strip().lstrip("/"))
+    return Origin(int(stamp.sec) * 1_000_000_000 + int(nanosec), clean(header.frame_id).strip().lstrip("/")[:128])
 
 
 def clean(text: Any) -> str:

@@ -1,0 +1,62 @@
+"""What became of a layer's messages since the start."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from dataclasses import dataclass, field
+
+NS = 1_000_000_000
+_REASONS = 32
+_WINDOW = 10 * NS
+
+
+@dataclass
+class MessageCounts:
+    """Every message received is in exactly one of taken, thinned, dropped and refused, or still waits.
+
+    Attributes:
+        taken: messages whose content went on to the memory.
+        thinned: messages passed over: too many a second, unchanged, or never triggered.
+        dropped: messages lost to a full queue or a full disk.
+        refusals: reason -> messages refused for what was in them.
+        skipped: reason -> single detections left out of messages that were taken.
+        last_received: ns of the node's clock, None before the first.
+        type: ROS type of the newest message, "" before the first.
+    """
+
+    received: int = 0
+    taken: int = 0
+    thinned: int = 0
+    dropped: int = 0
+    refusals: Counter[str] = field(default_factory=Counter)
+    skipped: Counter[str] = field(default_factory=Counter)
+    last_received: int | None = None
+    type: str = ""
+    _arrivals: deque[int] = field(default_factory=lambda: deque(maxlen=256))
+
+    @property
+    def refused(self) -> int:
+        """Messages refused for any reason."""
+        return sum(self.refusals.values())
+
+    def arrive(self, received: int, steady: int, type_name: str) -> None:
+        """Count a message: received in ns of the node's clock, steady in ns of the steady clock."""
+        self.received += 1
+        self.last_received = received
+        self.type = type_name
+        self._arrivals.append(steady)
+
+    def refuse(self, reason: str) -> None:
+        """Count a refusal; the number of reasons is bounded."""
+        self.refusals[reason if reason in self.refusals or len(self.refusals) < _REASONS else "other"] += 1
+
+    def skip(self, reason: str) -> None:
+        """Count a detection that was left out."""
+        self.skipped[reason if reason in self.skipped or len(self.skipped) < _REASONS else "other"] += 1
+
+    def rate(self, steady: int) -> float:
+        """Messages a second (Hz) over the last ten seconds of the steady clock (ns)."""
+        recent = [arrival for arrival in self._arrivals if steady - arrival <= _WINDOW]
+        if len(recent) < 2:
+            return 0.0
+        return len(recent) * NS / max(steady - recent[0], 1)

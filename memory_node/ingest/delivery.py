@@ -1,0 +1,232 @@
+"""From a message to calls of the memory: conversion, place, change, and the call itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+from memory_node.graph import Detection, Pose, Position
+from memory_node.ingest.converters import (
+    Converter,
+    DetectionsPercept,
+    Origin,
+    PosePercept,
+    Refused,
+    TextPercept,
+    converter,
+)
+from memory_node.ingest.converters.robot_pose import convert as convert_pose
+from memory_node.ingest.counts import MessageCounts
+from memory_node.ingest.frames import FrameResolver, Transform
+from memory_node.ingest.layers import LayerSettings
+from memory_node.ingest.stamps import Stamped
+from memory_node.ingest.track import PositionTrack, is_sane_position
+
+NS = 1_000_000_000
+POSE_PATIENCE = 0.1
+"""How long a message waits for a pose newer than itself, s: two periods of a 20 Hz odometry."""
+ODOMETRY = "odometry"
+"""Name of the layer that tells where the robot is, whatever its type."""
+
+
+class Sink(Protocol):
+    """What the intake needs of the memory; `memory_node.memory.Memory` is one."""
+
+    @property
+    def track(self) -> PositionTrack: ...
+
+    def record(
+        self,
+        text: str,
+        layer: str,
+        position: Sequence[float] | None,
+        stamp: int,
+        *,
+        metadata: Mapping[str, Any] | None,
+        position_source: str,
+        stamp_source: str,
+    ) -> int: ...
+
+    def record_detections(
+        self,
+        detections: Sequence[Detection],
+        layer: str,
+        stamp: int,
+        pose: Pose | None,
+        *,
+        stamp_source: str,
+        sensor_range: float | None,
+        sensor_fov: float | None,
+    ) -> list[int]: ...
+
+    def record_body_state(
+        self,
+        text: str,
+        layer: str,
+        value: float | None,
+        unit: str,
+        position: Sequence[float] | None,
+        stamp: int,
+        stamp_source: str,
+    ) -> int: ...
+
+    def update_pose(self, pose: Pose) -> str: ...
+
+    def check_clock(self) -> str: ...
+
+
+class Later(Exception):
+    """A pose or a transform is late; the message may be tried again in a moment."""
+
+
+class Delivery:
+    """Brings messages to the memory one by one. Not thread-safe: the intake's lock covers it."""
+
+    def __init__(self, sink: Sink, resolver: FrameResolver, counts: Mapping[str, MessageCounts]) -> None:
+        self._sink = sink
+        self._resolver = resolver
+        self._counts = counts
+        self._converters: dict[tuple[str, str], Converter] = {}
+        self._stored: dict[str, tuple[TextPercept, int]] = {}
+
+    def reset(self) -> None:
+        """Forget the last readings: the clock is another one."""
+        self._stored.clear()
+
+    def is_pose(self, layer: LayerSettings, type_name: str) -> bool:
+        """Whether messages of this layer and type tell where the robot is."""
+        return self._converter(layer, type_name) is convert_pose
+
+    def _converter(self, layer: LayerSettings, type_name: str) -> Converter:
+        key = (layer.name, type_name)
+        if key not in self._converters:
+            self._converters[key] = convert_pose if layer.name == ODOMETRY else converter(type_name, layer)
+        return self._converters[key]
+
+    def deliver(
+        self, message: Any, layer: LayerSettings, type_name: str, stamped: Stamped, waited: float | None
+    ) -> bool:
+        """Convert a message and hand it to the memory; returns False when it was passed over as unchanged.
+
+        Args:
+            waited: s since it arrived; None: it has waited long enough.
+
+        Raises:
+            Later: it should be tried again.
+            Refused: nothing in it can be kept.
+            MemoryNodeError: the memory did not take it.
+        """
+        percept = self._converter(layer, type_name)(message, layer)
+        if isinstance(percept, PosePercept):
+            self._pose(percept, stamped, waited)
+        elif isinstance(percept, DetectionsPercept):
+            self._detections(percept, layer, stamped, waited)
+        elif layer.is_internal_state:
+            return self._reading(percept, layer, stamped, waited)
+        else:
+            self._text(percept, layer, stamped, waited)
+        return True
+
+    def _pose(self, percept: PosePercept, stamped: Stamped, waited: float | None) -> None:
+        self._resolver.add_base(percept.base_frame)
+        if not is_sane_position(percept.position):
+            raise Refused("position not finite or out of range")
+        transform = self._transform(percept.origin, stamped.stamp, None, waited)
+        if transform is None:
+            raise Refused(f"frame {percept.origin.frame!r} is not the memory's; set frame: {percept.origin.frame}")
+        yaw = None if percept.yaw is None else percept.yaw + transform.yaw
+        position = transform.apply(percept.position)
+        pose = Pose(stamped.stamp, position, yaw, self._resolver.memory_frame, percept.stddev)
+        if reason := self._sink.update_pose(pose):
+            raise Refused(reason)
+
+    def _detections(
+        self, percept: DetectionsPercept, layer: LayerSettings, stamped: Stamped, waited: float | None
+    ) -> None:
+        pose = self._pose_at(stamped.stamp, waited)
+        detections: Sequence[Detection] = percept.detections
+        if any(d.position is not None for d in detections):
+            detections, known = self._in_memory_frame(percept, stamped.stamp, pose, waited)
+            # Where the things are was said, only not understood: the observer's place would be another claim.
+            pose = pose if known else None
+        self._sink.record_detections(
+            detections,
+            layer.name,
+            stamped.stamp,
+            pose,
+            stamp_source=stamped.source,
+            sensor_range=layer.sensor_range or None,
+            sensor_fov=layer.sensor_fov or None,
+        )
+        for reason in percept.skipped:
+            self._counts[layer.name].skip(reason)
+
+    def _in_memory_frame(
+        self, percept: DetectionsPercept, stamp: int, pose: Pose | None, waited: float | None
+    ) -> tuple[list[Detection], bool]:
+        transform = self._transform(percept.origin, stamp, pose, waited)
+        moved = [
+            d if d.position is None else replace(d, position=transform.apply(d.position) if transform else None)
+            for d in percept.detections
+        ]
+        return moved, transform is not None
+
+    def _text(self, percept: TextPercept, layer: LayerSettings, stamped: Stamped, waited: float | None) -> None:
+        pose = self._pose_at(stamped.stamp, waited)
+        position: Position | None = pose.position if pose else None
+        if percept.position is not None:
+            transform = self._transform(percept.origin, stamped.stamp, pose, waited)
+            position = transform.apply(percept.position) if transform else None
+        self._sink.record(
+            percept.text,
+            layer.name,
+            position,
+            stamped.stamp,
+            metadata=percept.metadata or None,
+            position_source="observer" if percept.position is None else "measured",
+            stamp_source=stamped.source,
+        )
+
+    def _reading(
+        self, percept: TextPercept, layer: LayerSettings, stamped: Stamped, waited: float | None
+    ) -> bool:
+        if not self._is_news(percept, layer, stamped.stamp):
+            return False
+        pose = self._pose_at(stamped.stamp, waited)
+        self._sink.record_body_state(
+            percept.text,
+            layer.name,
+            percept.value,
+            percept.unit,
+            pose.position if pose else None,
+            stamped.stamp,
+            stamped.source,
+        )
+        self._stored[layer.name] = (percept, stamped.stamp)
+        return True
+
+    def _is_news(self, percept: TextPercept, layer: LayerSettings, stamp: int) -> bool:
+        """Whether a reading moved by min_change, or the layer was silent for max_silence."""
+        last = self._stored.get(layer.name)
+        if layer.min_change <= 0.0 or last is None or abs(stamp - last[1]) >= layer.max_silence * NS:
+            return True
+        before = last[0]
+        if percept.value is None or before.value is None:
+            return percept.text != before.text
+        return percept.unit != before.unit or abs(percept.value - before.value) >= layer.min_change
+
+    def _pose_at(self, stamp: int, waited: float | None) -> Pose | None:
+        """Where the robot was; waits a moment for the pose after the stamp, so that it can be interpolated."""
+        track = self._sink.track
+        latest = track.latest
+        may_wait = waited is not None and waited < POSE_PATIENCE
+        if may_wait and latest is not None and 0 < stamp - latest.stamp <= track.max_age * NS:
+            raise Later
+        return track.at(stamp)
+
+    def _transform(self, origin: Origin, stamp: int, pose: Pose | None, waited: float | None) -> Transform | None:
+        transform = self._resolver.transform(origin.frame, stamp, pose)
+        if transform is None and waited is not None and waited < self._resolver.patience:
+            raise Later
+        return transform

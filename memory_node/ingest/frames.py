@@ -1,0 +1,132 @@
+"""From a sensor's frame to the memory's: static mounts on the base, and the robot's pose."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from memory_node.errors import InvalidArgument
+from memory_node.graph import Pose, Position
+
+Rotation = tuple[Position, Position, Position]
+
+_UNTURNED: Rotation = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+
+
+@dataclass(frozen=True)
+class Transform:
+    """A rotation (rows of its matrix) followed by a translation (m)."""
+
+    rotation: Rotation
+    translation: Position
+
+    @classmethod
+    def of(cls, x: float, y: float, z: float, roll: float, pitch: float, yaw: float) -> Transform:
+        """Build it of metres and radians; fixed axes x, y, z in that order (REP-103)."""
+        (sr, cr), (sp, cp), (sy, cy) = ((math.sin(a), math.cos(a)) for a in (roll, pitch, yaw))
+        rotation = (
+            (cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr),
+            (sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr),
+            (-sp, cp * sr, cp * cr),
+        )
+        return cls(rotation, (x, y, z))
+
+    @classmethod
+    def of_quaternion(cls, translation: Position, x: float, y: float, z: float, w: float) -> Transform:
+        """Build it of a unit quaternion."""
+        rotation = (
+            (1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - z * w), 2.0 * (x * z + y * w)),
+            (2.0 * (x * y + z * w), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - x * w)),
+            (2.0 * (x * z - y * w), 2.0 * (y * z + x * w), 1.0 - 2.0 * (x * x + y * y)),
+        )
+        return cls(rotation, translation)
+
+    def apply(self, point: Position) -> Position:
+        """Return the point (m) in the target frame."""
+        x, y, z = (
+            sum(r * p for r, p in zip(row, point, strict=True)) + t
+            for row, t in zip(self.rotation, self.translation, strict=True)
+        )
+        return x, y, z
+
+    @property
+    def yaw(self) -> float:
+        """The rotation about z, rad."""
+        return math.atan2(self.rotation[1][0], self.rotation[0][0])
+
+
+IDENTITY = Transform(_UNTURNED, (0.0, 0.0, 0.0))
+
+
+class FrameResolver(Protocol):
+    """Finds the way from a frame to the memory's frame.
+
+    Attributes:
+        memory_frame: frame that positions are kept in.
+        patience: s that a transform may be late; 0 when waiting changes nothing.
+    """
+
+    memory_frame: str
+    patience: float
+
+    def transform(self, frame: str, stamp: int, pose: Pose | None) -> Transform | None:
+        """Return the transform from `frame` ("" is the memory's) at `stamp` (ns), or None while it is not known.
+
+        `pose` is the robot's at that stamp, when known.
+        """
+        ...
+
+    def add_base(self, frame: str) -> None:
+        """Learn a name of the robot's base, as odometry gives it (child_frame_id)."""
+        ...
+
+    def reset(self) -> None:
+        """Forget what depends on the clock."""
+        ...
+
+
+class StaticMounts:
+    """Sensors fixed on the base, [x, y, z, roll, pitch, yaw] each in m and rad; the robot's pose does the rest."""
+
+    patience = 0.0
+
+    def __init__(
+        self,
+        memory_frame: str = "map",
+        base_frame: str = "base_link",
+        mounts: Mapping[str, Sequence[float]] | None = None,
+    ) -> None:
+        """Raises InvalidArgument naming "sensor_frames.<frame>" when a mount is not six finite numbers."""
+        self.memory_frame = memory_frame
+        self._bases = {base_frame}
+        self._mounts: dict[str, Transform] = {}
+        for frame, numbers in (mounts or {}).items():
+            if len(numbers) != 6 or not all(math.isfinite(n) for n in numbers):
+                raise InvalidArgument(
+                    f"sensor_frames.{frame}",
+                    f"got {list(numbers)}, allowed are [x, y, z, roll, pitch, yaw], six numbers in m and rad",
+                )
+            self._mounts[frame.lstrip("/")] = Transform.of(*numbers)
+
+    def transform(self, frame: str, stamp: int, pose: Pose | None) -> Transform | None:
+        """See FrameResolver. A sensor on the base needs a pose with a heading."""
+        if frame in ("", self.memory_frame):
+            return IDENTITY
+        mount = IDENTITY if frame in self._bases else self._mounts.get(frame)
+        if mount is None or pose is None or pose.yaw is None:
+            return None
+        base = Transform.of(*pose.position, 0.0, 0.0, pose.yaw)
+        columns = list(zip(*mount.rotation, strict=True))
+        turned = [tuple(sum(a * b for a, b in zip(row, c, strict=True)) for c in columns) for row in base.rotation]
+        rotation = tuple((row[0], row[1], row[2]) for row in turned)
+        return Transform((rotation[0], rotation[1], rotation[2]), base.apply(mount.translation))
+
+    def add_base(self, frame: str) -> None:
+        """See FrameResolver. A frame with a mount of its own stays a sensor."""
+        if frame and frame not in self._mounts and len(self._bases) < 8:
+            self._bases.add(frame)
+
+    def reset(self) -> None:
+        """See FrameResolver; mounts don't change with the clock."""

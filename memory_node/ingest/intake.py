@@ -1,0 +1,288 @@
+"""Takes messages from callbacks, and brings what is good of them to the memory from a thread of its own."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from memory_node.errors import InvalidArgument, MemoryNodeError
+from memory_node.ingest.converters import Origin, Refused
+from memory_node.ingest.converters.reading import origin_of
+from memory_node.ingest.counts import MessageCounts
+from memory_node.ingest.delivery import Delivery, Later, Sink
+from memory_node.ingest.frames import FrameResolver, StaticMounts
+from memory_node.ingest.gates import Gate
+from memory_node.ingest.layers import LayerSettings
+from memory_node.ingest.stamps import Stamped, StampLimits, sane_stamp
+from memory_node.protocols import Clock
+
+log = logging.getLogger(__name__)
+
+NS = 1_000_000_000
+_CLOCK_BACK = 1 * NS
+_TICK = 0.05
+_REPORT_EVERY = 30 * NS
+
+
+@dataclass
+class Arrival:
+    """A message on its way: received in ns of the node's clock, arrived in ns of the steady clock."""
+
+    layer: LayerSettings
+    type_name: str
+    message: Any
+    received: int
+    arrived: int
+    number: int
+    epoch: int
+    origin: Origin = field(default_factory=Origin)
+    stamped: Stamped = Stamped(0, "")
+
+
+class Intake:
+    """A bounded queue before the memory, one worker behind it.
+
+    `put` only enqueues. When the queue is full the oldest message of the busiest layer goes, and is counted. The worker
+    takes poses first, so that a perception finds the pose of its moment; what needs a pose or a transform that is late
+    waits aside for a moment without holding up the rest. Nothing a message holds makes it stop.
+
+    Attributes:
+        auto_store: False: the newest message of each layer is held until `release`.
+        counts: layer name -> MessageCounts.
+    """
+
+    def __init__(
+        self,
+        sink: Sink,
+        layers: Iterable[LayerSettings],
+        clock: Clock,
+        resolver: FrameResolver | None = None,
+        limits: StampLimits | None = None,
+        queue_size: int = 2000,
+        auto_store: bool = True,
+        steady: Callable[[], int] = time.monotonic_ns,
+    ) -> None:
+        """Args: queue_size: messages waiting, all layers together. steady: ns of a clock that never jumps."""
+        self.auto_store = auto_store
+        self.layers = {layer.name: layer for layer in layers}
+        self.counts = {name: MessageCounts() for name in self.layers}
+        self._clock = clock
+        self._sink = sink
+        self._resolver = resolver or StaticMounts()
+        self._delivery = Delivery(sink, self._resolver, self.counts)
+        self._limits = limits or StampLimits()
+        self._queue_size = queue_size
+        self._steady = steady
+        self._queues: dict[str, deque[Arrival]] = {name: deque() for name in self.layers}
+        self._gates: dict[str, Gate[Arrival]] = {name: Gate(layer) for name, layer in self.layers.items()}
+        self._aside: deque[Arrival] = deque()
+        self._fired: deque[str] = deque()
+        self._waiting = self._number = self._epoch = 0
+        self._worked_epoch = 0
+        self._last_received = 0
+        self._reported: dict[tuple[str, str], int] = {}
+        self._arrived = threading.Condition()
+        self._work = threading.RLock()
+        self._stopping = False
+        self._thread: threading.Thread | None = None
+
+    # ---- from callbacks
+
+    def put(self, layer: str, message: Any, type_name: str) -> None:
+        """Enqueue a message of a layer; takes microseconds, whatever the worker does."""
+        received, steady, counts = self._clock.now_ns(), self._steady(), self.counts[layer]
+        with self._arrived:
+            if received < self._last_received - _CLOCK_BACK:
+                self._epoch += 1
+            self._last_received = received
+            self._number += 1
+            counts.arrive(received, steady, type_name)
+            if self._waiting >= self._queue_size:
+                self._drop_oldest()
+            self._queues[layer].append(
+                Arrival(self.layers[layer], type_name, message, received, steady, self._number, self._epoch)
+            )
+            self._waiting += 1
+            self._arrived.notify()
+
+    def fire(self, topic: str) -> None:
+        """A trigger topic fired: the newest message of each layer that waits for it passes."""
+        with self._arrived:
+            self._fired.append(topic)
+            self._arrived.notify()
+
+    def _drop_oldest(self) -> None:
+        busiest = max(self._queues, key=lambda name: len(self._queues[name]))
+        self._queues[busiest].popleft()
+        self.counts[busiest].dropped += 1
+        self._waiting -= 1
+
+    # ---- control
+
+    def start(self) -> None:
+        """Start the worker."""
+        self._stopping = False
+        self._thread = threading.Thread(target=self._run, name="intake", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Work off what waits, and stop the worker."""
+        with self._arrived:
+            self._stopping = True
+            self._arrived.notify()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+        self.drain()
+
+    def drain(self) -> None:
+        """Work off everything that waits, without waiting for poses or transforms that may come."""
+        with self._work:
+            self._step()
+            while self._aside:
+                self._deliver(self._aside.popleft(), patient=False)
+
+    def release(self) -> None:
+        """Let every held message pass: what `flush` asks for."""
+        with self._work:
+            self.drain()
+            for gate in self._gates.values():
+                if (held := gate.fire()) is not None:
+                    self._deliver(held, patient=False)
+
+    @property
+    def waiting(self) -> int:
+        """Messages received of which it is not decided yet what becomes of them."""
+        with self._work, self._arrived:
+            return self._waiting + len(self._aside) + sum(gate.holds for gate in self._gates.values())
+
+    # ---- the worker
+
+    def _run(self) -> None:
+        while not self._stopping:
+            try:
+                with self._work:
+                    self._step()
+            except Exception:  # the worker is the only way in: it must outlive what nobody foresaw
+                log.exception("intake: unexpected error, going on")
+            with self._arrived:
+                if not self._waiting and not self._fired and not self._stopping:
+                    self._arrived.wait(_TICK)
+
+    def _step(self) -> None:
+        self._look_at_clock()
+        aside, self._aside = list(self._aside), deque()
+        for waited in aside:
+            self._deliver(waited, patient=True)
+        while (arrival := self._next()) is not None:
+            self._admit(arrival)
+        now = self._clock.now_ns()
+        for name, gate in self._gates.items():
+            if (held := gate.due(now, not self.auto_store)) is not None:
+                self._deliver(held, patient=True)
+            self._take_thinned(name, gate)
+        while self._fired:
+            self._fire(self._fired.popleft())
+
+    def _look_at_clock(self) -> None:
+        now = self._clock.now_ns()
+        if now > 0 and (reason := self._sink.check_clock()):
+            log.warning("%s: a new session begins, poses and transforms of the old one are forgotten", reason)
+            self._resolver.reset()
+
+    def _next(self) -> Arrival | None:
+        """The next message: of the oldest clock, poses first, then in the order of arrival."""
+        with self._arrived:
+            heads = [queue[0] for queue in self._queues.values() if queue]
+            if not heads:
+                return None
+            first = min(heads, key=lambda a: (a.epoch, not self._delivery.is_pose(a.layer, a.type_name), a.number))
+            self._waiting -= 1
+            return self._queues[first.layer.name].popleft()
+
+    def _admit(self, arrival: Arrival) -> None:
+        """Judge the stamp, and offer the message to its layer's gate."""
+        if arrival.epoch != self._worked_epoch:
+            self._change_epoch(arrival.epoch)
+        name = arrival.layer.name
+        try:
+            arrival.origin = origin_of(arrival.message)
+            arrival.stamped = sane_stamp(arrival.origin.stamp, arrival.received, self._limits)
+        except Refused as refusal:
+            self._refuse(name, str(refusal))
+            return
+        except Exception as error:
+            self._refuse(name, f"header: {type(error).__name__}")
+            return
+        if ": " in arrival.stamped.source:
+            self._report(name, f"stamps are not usable ({arrival.stamped.source}), using the time of arrival")
+        gate = self._gates[name]
+        passed = gate.offer(arrival, arrival.stamped.stamp, self._clock.now_ns(), not self.auto_store)
+        self._take_thinned(name, gate)
+        if passed is not None:
+            self._deliver(passed, patient=True)
+
+    def _change_epoch(self, epoch: int) -> None:
+        """The clock went back: what was held belongs to the old time and passes first."""
+        self._worked_epoch = epoch
+        for name, gate in self._gates.items():
+            if (held := gate.fire()) is not None:
+                self._deliver(held, patient=False)
+            self._gates[name] = Gate(self.layers[name])
+        while self._aside:
+            self._deliver(self._aside.popleft(), patient=False)
+        self._look_at_clock()
+        self._delivery.reset()
+        self._resolver.reset()
+
+    def _fire(self, topic: str) -> None:
+        for name, layer in self.layers.items():
+            if layer.trigger_topic == topic and (held := self._gates[name].fire()) is not None:
+                self._deliver(held, patient=True)
+
+    def _deliver(self, arrival: Arrival, patient: bool) -> None:
+        """Bring one message to the memory, or count why not."""
+        name, waited = arrival.layer.name, self._steady() - arrival.arrived
+        counts = self.counts[name]
+        try:
+            taken = self._delivery.deliver(
+                arrival.message, arrival.layer, arrival.type_name, arrival.stamped, waited / NS if patient else None
+            )
+        except Later:
+            self._aside.append(arrival)
+            return
+        except Refused as refusal:
+            self._refuse(name, str(refusal))
+        except InvalidArgument as error:
+            self._refuse(name, f"{error.argument} not accepted", detail=str(error))
+        except MemoryNodeError as error:
+            counts.dropped += 1
+            self._report(name, "not stored: " + type(error).__name__, detail=str(error))
+        except Exception as error:
+            log.debug("layer %s", name, exc_info=True)
+            self._refuse(name, f"not readable: {type(error).__name__}", detail=str(error))
+        else:
+            counts.taken += taken
+            counts.thinned += not taken
+
+    def _take_thinned(self, name: str, gate: Gate[Arrival]) -> None:
+        self.counts[name].thinned += gate.thinned
+        gate.thinned = 0
+
+    def _refuse(self, layer: str, reason: str, detail: str = "") -> None:
+        self.counts[layer].refuse(reason)
+        self._report(layer, "message refused: " + reason, detail)
+
+    def _report(self, layer: str, what: str, detail: str = "") -> None:
+        """Log at most every half minute for one layer and reason."""
+        now, key = self._steady(), (layer, what)
+        last = self._reported.get(key)
+        if (last is not None and 0 <= now - last < _REPORT_EVERY) or len(self._reported) > 1000:
+            return
+        self._reported[key] = now
+        log.warning("layer %s: %s%s", layer, what, f" ({detail[:200]})" if detail else "")
