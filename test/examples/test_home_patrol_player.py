@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -126,6 +127,36 @@ def test_the_detections_arrive_as_the_package_s_own_type(ros_context: Any, speak
     assert len(cups) == load(written.truth)["sightings"]["cup"]["count"]
     assert {array.header.frame_id for array in heard} == {"map"}
     assert cups[0].has_position and cups[0].position.x == pytest.approx(9.8, abs=0.3)
+
+
+def test_the_3d_detections_arrive_as_the_published_type(ros_context: Any, speaker: Node, tmp_path: Path) -> None:
+    """F18: the field layout of vision_msgs from Humble on."""
+    published = pytest.importorskip(
+        "vision_msgs.msg", reason="vision_msgs is neither installed nor built"
+    )
+    written = generate(tmp_path, variant="vision_msgs")
+    ear = Ear(ros_context, {"/detections_3d": published.Detection3DArray})
+    sent = player.play(written.bag, 200.0, speaker, ["/detections_3d"], start_delay=0.2).sent["/detections_3d"]
+    heard = ear.wait("/detections_3d", sent)
+    ear.close()
+    assert len(heard) == sent
+    cups = [seen for array in heard for seen in array.detections if seen.results[0].hypothesis.class_id == "cup"]
+    assert len(cups) == load(written.truth)["sightings"]["cup"]["count"]
+    assert cups[0].bbox.center.position.x == pytest.approx(9.8, abs=0.3) and cups[0].id
+
+
+def test_the_command_plays_and_tells_what_it_sent(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    monkeypatch.setenv("ROS_DOMAIN_ID", str(random.randint(20, 100)))
+    folder = sentences(tmp_path / "bag", [1.0, 1.1])
+    assert player.main([str(folder), "--rate", "5", "--loop", "2", "--delay", "0"]) == 0
+    assert "4 /said" in capsys.readouterr().out
+    with pytest.raises(SystemExit) as stopped:
+        player.main([str(tmp_path / "missing")])
+    assert stopped.value.code == 1
+    assert "does not exist" in capsys.readouterr().err
 
 
 def test_a_best_effort_subscriber_hears_the_player(ros_context: Any, speaker: Node, tmp_path: Path) -> None:
