@@ -1,6 +1,6 @@
 -- Version 1: the whole graph. Times are ns, positions m, vectors float16 little-endian and of unit length.
 
--- Small facts about the database itself: format, last_revision, ...
+-- Small facts about the database itself: uuid, revision, pruned_revision.
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 
 -- A node start, a clock jump or a change of map opens a session. Stamps of different clocks are never compared.
@@ -32,8 +32,10 @@ CREATE TABLE text (
     wanted INTEGER NOT NULL DEFAULT 1  -- 1: a perception or derived node uses it, so it is embedded and in text_fts
 );
 
+-- What FTS reads its text from; a view, so that FTS's own integrity check sees wanted texts alone.
+CREATE VIEW wanted_text AS SELECT id, body FROM text WHERE wanted = 1;
 CREATE VIRTUAL TABLE text_fts USING fts5(
-    body, content='text', content_rowid='id', tokenize='porter unicode61 remove_diacritics 2'
+    body, content='wanted_text', content_rowid='id', tokenize='porter unicode61 remove_diacritics 2'
 );
 CREATE VIRTUAL TABLE text_terms USING fts5vocab('text_fts', 'row');
 
@@ -41,12 +43,19 @@ CREATE TABLE model (
     id INTEGER PRIMARY KEY,
     name TEXT NOT NULL,
     dim INTEGER NOT NULL,
-    active INTEGER NOT NULL DEFAULT 0, -- the one that ranks; another becomes active when its vectors are complete
+    state INTEGER NOT NULL DEFAULT 0,  -- 0: being filled, 1: active (the one that ranks), 2: stale, its vectors may go
     UNIQUE (name, dim)
 );
 
+-- Wanted texts that a model, filled or active, has no vector of yet.
+CREATE TABLE unembedded (
+    model_id INTEGER NOT NULL,
+    text_id INTEGER NOT NULL,
+    PRIMARY KEY (model_id, text_id)
+) WITHOUT ROWID;
+
 -- A vector belongs to a text (part 0), to a later part of a long text (part > 0), or to a node (an episode's centroid).
--- Its id is the HNSW label.
+-- Its id is the HNSW label. A vector never changes: a new one of the same text or node has a new id.
 CREATE TABLE vector (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     model_id INTEGER NOT NULL REFERENCES model (id),
@@ -90,6 +99,8 @@ CREATE INDEX node_kind_stamp ON node (kind, stamp);
 CREATE INDEX node_layer_stamp ON node (layer_id, stamp);
 CREATE INDEX node_episode ON node (episode_id, stamp) WHERE episode_id > 0;
 CREATE INDEX node_revision ON node (revision);
+-- Observations that are raw (tier 1) or summarised and not archived yet (tier 2): what housekeeping looks at.
+CREATE INDEX node_waiting ON node (tier, session_id, episode_id, stamp) WHERE kind = 1 AND tier < 3;
 
 -- What projections must forget: a node or vector that is gone.
 CREATE TABLE removed (

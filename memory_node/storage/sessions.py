@@ -1,0 +1,67 @@
+"""Sessions: a stretch of one clock on one map. Stamps of different sessions may be of different clocks."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from dataclasses import dataclass
+
+from memory_node.storage.writer import Transaction
+
+_COLUMNS = "id, started_wall, clock, start_stamp, last_stamp, last_wall, frame, map_id, reason"
+
+
+@dataclass(frozen=True)
+class Session:
+    """One session.
+
+    Attributes:
+        started_wall, last_wall: wall clock when it began and when its newest row came (ns since 1970).
+        clock: kind of the node's clock: "ros", "sim", "system" ...
+        start_stamp, last_stamp: first time of the node's clock and the newest stamp stored (ns).
+        frame: of positions.
+        map_id: name of the map, "" when it has none.
+        reason: why it was opened: "start", "clock went back", "clock jumped ahead", "map changed".
+    """
+
+    id: int
+    started_wall: int
+    clock: str
+    start_stamp: int
+    last_stamp: int
+    last_wall: int
+    frame: str
+    map_id: str
+    reason: str
+
+
+def open_session(
+    tx: Transaction, *, clock: str, stamp: int, wall: int, frame: str, map_id: str = "", reason: str = "start"
+) -> int:
+    """Store a session that begins at stamp (node's clock, ns) and wall (wall clock, ns); return its id."""
+    cursor = tx.conn.execute(
+        f"INSERT INTO session ({_COLUMNS}) VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (wall, clock, stamp, stamp, wall, frame, map_id, reason),
+    )
+    assert cursor.lastrowid is not None
+    return cursor.lastrowid
+
+
+def touch(tx: Transaction, session_id: int, stamp: int, wall: int | None = None) -> None:
+    """Note that a row of stamp (ns) came at wall (ns; None: now); an older stamp leaves the newest as it is."""
+    wall = time.time_ns() if wall is None else wall
+    tx.conn.execute(
+        "UPDATE session SET last_stamp = max(last_stamp, ?), last_wall = ? WHERE id = ?", (stamp, wall, session_id)
+    )
+
+
+def get(conn: sqlite3.Connection, session_id: int) -> Session | None:
+    """Return a session, or None when there is none of that id."""
+    row = conn.execute(f"SELECT {_COLUMNS} FROM session WHERE id = ?", (session_id,)).fetchone()
+    return None if row is None else Session(*row)
+
+
+def latest(conn: sqlite3.Connection) -> Session | None:
+    """Return the session opened last, or None when there is none."""
+    row = conn.execute(f"SELECT {_COLUMNS} FROM session ORDER BY id DESC LIMIT 1").fetchone()
+    return None if row is None else Session(*row)

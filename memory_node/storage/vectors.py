@@ -1,0 +1,233 @@
+"""Vectors of texts and of nodes, and the models they come from. Stored as float16, of unit length."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from memory_node.errors import InvalidArgument, StorageError
+from memory_node.storage import meta
+from memory_node.storage.ids import id_table, next_rowid
+from memory_node.storage.writer import Transaction
+
+FILLING, ACTIVE, STALE = 0, 1, 2
+
+
+@dataclass(frozen=True)
+class Model:
+    """An embedder as the database knows it; active: its vectors are the ones that rank."""
+
+    id: int
+    name: str
+    dim: int
+    active: bool
+
+
+class VectorColumns(NamedTuple):
+    """Vectors newer than a revision, ordered by id.
+
+    Attributes:
+        ids: int64 (N,).
+        text_ids, node_ids: int64 (N,); 0 where the vector belongs to the other.
+        vectors: float32 (N, D) of unit length.
+        revision: of the snapshot; the watermark to ask with next time.
+        removed: int64 (R,) ids of vectors that are gone since.
+        complete: these are all vectors there are, so whatever else a projection holds must go; removed is empty.
+    """
+
+    ids: NDArray[np.int64]
+    text_ids: NDArray[np.int64]
+    node_ids: NDArray[np.int64]
+    vectors: NDArray[np.float32]
+    revision: int
+    removed: NDArray[np.int64]
+    complete: bool
+
+
+def encode(vectors: ArrayLike) -> list[bytes]:
+    """Return vectors (N, D) as float16 little-endian of unit length, one a row; a zero vector stays zero.
+
+    Raises:
+        InvalidArgument: a component is not finite.
+    """
+    rows: NDArray[np.float32] = np.atleast_2d(np.asarray(vectors, np.float32))
+    if not np.isfinite(rows).all():
+        raise InvalidArgument("vector", "has components that are not finite")
+    scale = np.abs(rows).max(axis=1, keepdims=True, initial=0.0)
+    scaled = rows / np.where(scale > 0, scale, np.float32(1))
+    length = np.linalg.norm(scaled, axis=1, keepdims=True)
+    halves = (scaled / np.where(length > 0, length, np.float32(1))).astype("<f2")
+    return [row.tobytes() for row in halves]
+
+
+def decode(blobs: Sequence[bytes], dim: int) -> NDArray[np.float32]:
+    """Return what `encode` made of vectors as float32 (N, dim)."""
+    return np.frombuffer(b"".join(blobs), "<f2").reshape(len(blobs), dim).astype(np.float32)
+
+
+def open_model(tx: Transaction, name: str, dim: int) -> Model:
+    """Return the model of that name and dimension, storing it when it is new.
+
+    The first one is active at once. Another is filled in the background while the active one ranks, until `activate`;
+    a third that was being filled is given up.
+    """
+    tx.conn.execute("INSERT OR IGNORE INTO model (name, dim) VALUES (?, ?)", (name, dim))
+    model_id, state = tx.conn.execute("SELECT id, state FROM model WHERE name = ? AND dim = ?", (name, dim)).fetchone()
+    if state != ACTIVE and active_model(tx.conn) is None:
+        state = ACTIVE
+    elif state == STALE:
+        state = FILLING
+    tx.conn.execute("UPDATE model SET state = ? WHERE id = ?", (state, model_id))
+    _retire(tx, "state = 0 AND id <> ?", model_id)
+    tx.conn.execute(
+        """INSERT OR IGNORE INTO unembedded SELECT ?1, id FROM text WHERE wanted = 1 AND NOT EXISTS
+           (SELECT 1 FROM vector WHERE text_id = text.id AND model_id = ?1 AND part = 0)""",
+        (model_id,),
+    )
+    return Model(model_id, name, dim, state == ACTIVE)
+
+
+def active_model(conn: sqlite3.Connection) -> Model | None:
+    """Return the model whose vectors rank, or None before any model was opened."""
+    row = conn.execute("SELECT id, name, dim FROM model WHERE state = ?", (ACTIVE,)).fetchone()
+    return None if row is None else Model(row[0], row[1], row[2], active=True)
+
+
+def activate(tx: Transaction, model_id: int) -> None:
+    """Let this model's vectors rank from now on; those of the others may go, see `drop_stale`."""
+    tx.conn.execute("UPDATE model SET state = ? WHERE id = ?", (ACTIVE, model_id))
+    _retire(tx, "id <> ?", model_id)
+
+
+def drop_stale(tx: Transaction, limit: int = 2000) -> int:
+    """Remove up to limit vectors of models that no longer rank; return how many, 0 when none is left."""
+    stale = "SELECT id FROM model WHERE state = 2"
+    ids = id_table(
+        row[0]
+        for row in tx.conn.execute(f"SELECT id FROM vector WHERE model_id IN ({stale}) ORDER BY id LIMIT ?", (limit,))
+    )
+    gone = _remove(tx, "id IN (SELECT value FROM json_each(?))", (ids,))
+    if not gone:
+        tx.conn.execute("DELETE FROM model WHERE state = 2")
+    return gone
+
+
+def add_text(tx: Transaction, model_id: int, text_id: int, parts: ArrayLike) -> list[int]:
+    """Store the vectors of a text's parts, (P, D), and return their ids; earlier ones of the model are replaced."""
+    blobs = _blobs(tx.conn, model_id, parts)
+    _remove(tx, "text_id = ? AND model_id = ?", (text_id, model_id))
+    tx.conn.execute("DELETE FROM unembedded WHERE model_id = ? AND text_id = ?", (model_id, text_id))
+    return _insert(tx, model_id, [(text_id, part, None, blob) for part, blob in enumerate(blobs)])
+
+
+def add_texts(tx: Transaction, model_id: int, rows: Sequence[tuple[int, ArrayLike]]) -> None:
+    """Store the vector (D,) of texts given as (text_id, vector); a text that has one of the model keeps it."""
+    given: dict[int, ArrayLike] = {}
+    for text_id, vector in rows:
+        given.setdefault(int(text_id), vector)
+    sql = """SELECT value FROM json_each(?) WHERE NOT EXISTS
+             (SELECT 1 FROM vector WHERE text_id = value AND model_id = ? AND part = 0)"""
+    new = [row[0] for row in tx.conn.execute(sql, (id_table(given), model_id))]
+    if not new:
+        return
+    blobs = _blobs(tx.conn, model_id, np.stack([np.asarray(given[text_id]) for text_id in new]))
+    _insert(tx, model_id, [(text_id, 0, None, blob) for text_id, blob in zip(new, blobs, strict=True)])
+    tx.conn.executemany(
+        "DELETE FROM unembedded WHERE model_id = ? AND text_id = ?", [(model_id, text_id) for text_id in new]
+    )
+
+
+def add_node(tx: Transaction, model_id: int, node_id: int, vector: ArrayLike) -> int:
+    """Store the vector (D,) of a node itself and return its id; an earlier one of the model is replaced."""
+    (blob,) = _blobs(tx.conn, model_id, vector)
+    _remove(tx, "node_id = ? AND model_id = ?", (node_id, model_id))
+    return _insert(tx, model_id, [(None, 0, node_id, blob)])[0]
+
+
+def of_texts(
+    conn: sqlite3.Connection, model_id: int, text_ids: Iterable[int]
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Return those of the texts that have a vector, int64 (N,), and the vector of their first part, float32 (N, D)."""
+    return _owned(conn, model_id, "text_id", text_ids)
+
+
+def of_nodes(
+    conn: sqlite3.Connection, model_id: int, node_ids: Iterable[int]
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Return those of the nodes that have a vector of their own, int64 (N,), and these, float32 (N, D)."""
+    return _owned(conn, model_id, "node_id", node_ids)
+
+
+def since(conn: sqlite3.Connection, model_id: int, revision: int) -> VectorColumns:
+    """Return the model's vectors written after revision and the ids of those removed since; 0 asks for all.
+
+    Call it inside one `db.read()` block, so that rows and revision are of one snapshot.
+    """
+    removed = meta.removed_since(conn, "vector", revision) if revision > 0 else None
+    complete = removed is None
+    # The unary plus keeps a full scan off the index on revision, which would visit the rows in random order.
+    newer, bound = ("+revision > ?", 0) if complete else ("revision > ?", revision)
+    sql = f"""SELECT id, ifnull(text_id, 0), ifnull(node_id, 0), data FROM vector
+              WHERE {newer} AND model_id = ? ORDER BY id"""
+    dim = _dim(conn, model_id)
+    cursor = conn.execute(sql, (bound, model_id))
+    keys = [np.empty((0, 3), np.int64)]
+    vectors = [np.empty((0, dim), np.float32)]
+    while rows := cursor.fetchmany(8192):
+        keys.append(np.array([row[:3] for row in rows], np.int64))
+        vectors.append(decode([row[3] for row in rows], dim))
+    ids, text_ids, node_ids = np.concatenate(keys).T.copy()
+    gone = np.array(removed or [], np.int64)
+    return VectorColumns(ids, text_ids, node_ids, np.concatenate(vectors), meta.revision(conn), gone, complete)
+
+
+def _owned(
+    conn: sqlite3.Connection, model_id: int, owner: str, ids: Iterable[int]
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    sql = f"""SELECT {owner}, data FROM json_each(?) AS given CROSS JOIN vector ON {owner} = given.value
+              WHERE model_id = ? AND part = 0"""
+    rows = conn.execute(sql, (id_table(ids), model_id)).fetchall()
+    found = np.array([row[0] for row in rows], np.int64)
+    return found, decode([row[1] for row in rows], _dim(conn, model_id))
+
+
+def _dim(conn: sqlite3.Connection, model_id: int) -> int:
+    row = conn.execute("SELECT dim FROM model WHERE id = ?", (model_id,)).fetchone()
+    if row is None:
+        raise StorageError(f"no model of id {model_id}")
+    return int(row[0])
+
+
+def _blobs(conn: sqlite3.Connection, model_id: int, vectors: ArrayLike) -> list[bytes]:
+    blobs = encode(vectors)
+    dim = _dim(conn, model_id)
+    if any(len(blob) != 2 * dim for blob in blobs):
+        raise InvalidArgument("vector", f"has {len(blobs[0]) // 2} dimensions, the model has {dim}")
+    return blobs
+
+
+def _insert(tx: Transaction, model_id: int, rows: list[tuple[int | None, int, int | None, bytes]]) -> list[int]:
+    first = next_rowid(tx.conn, "vector")
+    tx.conn.executemany(
+        "INSERT INTO vector (id, model_id, text_id, part, node_id, revision, data) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        [
+            (first + i, model_id, text_id, part, node_id, tx.revision, blob)
+            for i, (text_id, part, node_id, blob) in enumerate(rows)
+        ],
+    )
+    return list(range(first, first + len(rows)))
+
+
+def _remove(tx: Transaction, where: str, values: tuple[object, ...]) -> int:
+    tx.conn.execute(f"INSERT INTO removed SELECT {tx.revision}, 'vector', id FROM vector WHERE {where}", values)
+    return tx.conn.execute(f"DELETE FROM vector WHERE {where}", values).rowcount
+
+
+def _retire(tx: Transaction, where: str, model_id: int) -> None:
+    tx.conn.execute(f"UPDATE model SET state = {STALE} WHERE {where}", (model_id,))
+    tx.conn.execute("DELETE FROM unembedded WHERE model_id IN (SELECT id FROM model WHERE state = ?)", (STALE,))

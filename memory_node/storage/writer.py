@@ -1,0 +1,249 @@
+"""The one writer: a thread that runs queued works, several to a commit."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from memory_node.errors import ClosedError, StorageError
+from memory_node.storage import meta
+from memory_node.storage.ids import next_rowid
+
+T = TypeVar("T")
+Work = Callable[["Transaction"], T]
+
+logger = logging.getLogger(__name__)
+
+
+class Transaction:
+    """What a work may use: the writing connection, the revision its rows carry, new ids, savepoints and undo.
+
+    Attributes:
+        conn: the writer's connection, inside a transaction.
+        revision: number of this transaction, strictly rising; works of one commit share it.
+    """
+
+    def __init__(self, conn: sqlite3.Connection, revision: int, new_id: Callable[[], int]) -> None:
+        self.conn = conn
+        self.revision = revision
+        self.new_id = new_id
+        self._undo: list[Callable[[], None]] = []
+
+    def on_rollback(self, undo: Callable[[], None]) -> None:
+        """Have undo called, the newest first, if what was written so far in this work does not commit."""
+        self._undo.append(undo)
+
+    @contextmanager
+    def nested(self) -> Iterator[Transaction]:
+        """A savepoint: if the block raises, its writes are undone and the error goes on."""
+        mark = len(self._undo)
+        self.conn.execute("SAVEPOINT nested")
+        try:
+            yield self
+            self.conn.execute("RELEASE nested")
+        except BaseException:
+            # A full disk makes SQLite roll back everything by itself; there is no savepoint left to return to.
+            if self.conn.in_transaction:
+                self.conn.execute("ROLLBACK TO nested")
+                self.conn.execute("RELEASE nested")
+            self.undo(mark)
+            raise
+
+    def undo(self, mark: int = 0) -> None:
+        """Call what was registered since mark, the newest first; an undo that fails is logged and the rest goes on."""
+        while len(self._undo) > mark:
+            try:
+                self._undo.pop()()
+            except Exception:
+                logger.exception("undo after a rollback failed")
+
+
+class _Task:
+    """A queued call and the future its caller waits on."""
+
+    def __init__(self, call: Callable[..., Any], in_transaction: bool) -> None:
+        self.call = call
+        self.in_transaction = in_transaction
+        self.future: Future[Any] = Future()
+
+
+class Writer:
+    """Runs works one after another in one thread; all that wait share a commit, each in a savepoint of its own."""
+
+    def __init__(self, connect: Callable[[], sqlite3.Connection]) -> None:
+        self._connect = connect
+        self._conn = connect()
+        self._next_id = next_rowid(self._conn, "node")
+        self._id_lock = threading.Lock()
+        self._revision = meta.revision(self._conn)
+        self._tx: Transaction | None = None
+        self._listeners: list[Callable[[], None]] = []
+        self._tasks: deque[_Task] = deque()
+        self._wake = threading.Condition()
+        self._waiting = 0
+        self._closed = False
+        self._thread = threading.Thread(target=self._run, name="memory-writer", daemon=True)
+        self._thread.start()
+
+    @property
+    def revision(self) -> int:
+        """Number of the last transaction that committed."""
+        return self._revision
+
+    @property
+    def waiting(self) -> int:
+        """How many works have not begun yet."""
+        return self._waiting
+
+    def new_id(self) -> int:
+        """Return the next id of the one id space; once committed in a node it is never given again."""
+        with self._id_lock:
+            self._next_id += 1
+            return self._next_id - 1
+
+    def add_listener(self, listener: Callable[[], None]) -> None:
+        """Call listener in the writer thread after each commit that changed something, before callers are answered."""
+        self._listeners.append(listener)
+
+    def submit(self, work: Work[T]) -> Future[T]:
+        """Queue work; its future has the result once it is committed. Never blocks."""
+        return self._queue(_Task(work, in_transaction=True))
+
+    def write(self, work: Work[T]) -> T:
+        """Run work and return its result after the commit; inside a work it runs at once, in a savepoint."""
+        if threading.current_thread() is not self._thread:
+            return self.submit(work).result()
+        if self._tx is None:
+            raise StorageError("a listener cannot wait for a write; it may submit one")
+        with self._tx.nested() as tx:
+            return work(tx)
+
+    def between(self, call: Callable[[sqlite3.Connection], T]) -> T:
+        """Run call with the writing connection between two transactions."""
+        return self._queue(_Task(call, in_transaction=False)).result()
+
+    def close(self) -> None:
+        """Commit what is queued, then close the connection. Further writes raise ClosedError."""
+        with self._wake:
+            self._closed = True
+            self._wake.notify()
+        if threading.current_thread() is not self._thread:
+            self._thread.join()
+
+    def _queue(self, task: _Task) -> Future[Any]:
+        with self._wake:
+            if self._closed:
+                raise ClosedError("the database is closed")
+            self._tasks.append(task)
+            self._waiting += 1
+            self._wake.notify()
+        return task.future
+
+    def _run(self) -> None:
+        while group := self._take():
+            if group[0].in_transaction:
+                self._commit(group)
+            else:
+                self._call(group[0])
+        self._conn.close()
+
+    def _take(self) -> list[_Task]:
+        """Wait for tasks; return one outside transactions, or all works up to the next such one. Empty: closed."""
+        with self._wake:
+            while not self._tasks and not self._closed:
+                self._wake.wait()
+            group: list[_Task] = []
+            while self._tasks and (not group or (self._tasks[0].in_transaction and group[0].in_transaction)):
+                group.append(self._tasks.popleft())
+            return group
+
+    def _begins(self, task: _Task) -> bool:
+        with self._wake:
+            self._waiting -= 1
+        return task.future.set_running_or_notify_cancel()
+
+    def _call(self, task: _Task) -> None:
+        if not self._begins(task):
+            return
+        try:
+            task.future.set_result(task.call(self._conn))
+        except BaseException as error:
+            task.future.set_exception(_told(error))
+
+    def _commit(self, group: list[_Task]) -> None:
+        begun: list[_Task] = []
+        done: list[tuple[_Task, Any]] = []
+        tx = Transaction(self._conn, self._revision + 1, self.new_id)
+        changes = self._conn.total_changes
+        try:
+            self._conn.execute("BEGIN IMMEDIATE")
+            self._tx = tx
+            for task in group:
+                if self._begins(task):
+                    begun.append(task)
+                    self._work(tx, task, done)
+            changed = self._conn.total_changes != changes
+            if changed:
+                meta.put(self._conn, "revision", tx.revision)
+            self._conn.execute("COMMIT")
+        except BaseException as error:
+            self._tx = None
+            self._roll_back(tx)
+            self._fail(group, begun, _told(error))
+            return
+        self._tx = None
+        if changed:
+            self._revision = tx.revision
+            self._tell()
+        for task, result in done:
+            task.future.set_result(result)
+
+    def _work(self, tx: Transaction, task: _Task, done: list[tuple[_Task, Any]]) -> None:
+        try:
+            with tx.nested():
+                result = task.call(tx)
+        except BaseException as error:
+            if not self._conn.in_transaction:
+                raise
+            task.future.set_exception(_told(error))
+        else:
+            done.append((task, result))
+
+    def _roll_back(self, tx: Transaction) -> None:
+        try:
+            if self._conn.in_transaction:
+                self._conn.execute("ROLLBACK")
+        except sqlite3.Error:
+            logger.exception("rollback failed; the connection is opened anew")
+            self._conn.close()
+            self._conn = self._connect()
+        tx.undo()
+
+    def _fail(self, group: list[_Task], begun: list[_Task], error: BaseException) -> None:
+        for task in group:
+            if task not in begun and not self._begins(task):
+                continue
+            if not task.future.done():
+                task.future.set_exception(error)
+
+    def _tell(self) -> None:
+        for listener in self._listeners:
+            try:
+                listener()
+            except Exception:
+                logger.exception("a listener failed after a commit")
+
+
+def _told(error: BaseException) -> BaseException:
+    """SQLite's errors as this package's, others as they are."""
+    if not isinstance(error, sqlite3.Error):
+        return error
+    told = StorageError(str(error))
+    told.__cause__ = error
+    return told
