@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from memory_node.errors import InvalidArgument
+from memory_node.graph import Pose
+from memory_node.ingest.frames import IDENTITY, StaticMounts, Transform
+
+QUARTER = math.pi / 2
+POSE = Pose(0, (10.0, 20.0, 0.0), QUARTER)
+MOUNTS = StaticMounts("map", "base_link", {"camera": [0.5, 0.0, 1.0, 0.0, 0.0, 0.0]})
+
+
+def test_the_memorys_own_frame_needs_no_pose() -> None:
+    assert MOUNTS.transform("map", 0, None) == IDENTITY
+    assert MOUNTS.transform("", 0, None) == IDENTITY
+
+
+def test_a_mounted_sensor_turns_with_the_robot() -> None:
+    transform = MOUNTS.transform("camera", 0, POSE)
+    assert transform is not None
+    # Two metres ahead of the camera; the robot looks along y of the map.
+    assert transform.apply((2.0, 0.0, 0.0)) == pytest.approx((10.0, 22.5, 1.0))
+    assert transform.yaw == pytest.approx(QUARTER)
+
+
+def test_an_optical_frame_looks_along_its_z() -> None:
+    mounts = StaticMounts("map", "base_link", {"optical": [0.0, 0.0, 1.0, -QUARTER, 0.0, -QUARTER]})
+    transform = mounts.transform("optical", 0, Pose(0, (0.0, 0.0, 0.0), 0.0))
+    assert transform is not None
+    assert transform.apply((0.0, 0.0, 3.0)) == pytest.approx((3.0, 0.0, 1.0))  # ahead
+    assert transform.apply((1.0, 0.0, 3.0)) == pytest.approx((3.0, -1.0, 1.0))  # x of the image is to the right
+    assert transform.apply((0.0, 1.0, 3.0)) == pytest.approx((3.0, 0.0, 0.0))  # y of the image is down
+
+
+def test_the_base_itself_is_a_frame_under_every_name_that_odometry_gives_it() -> None:
+    mounts = StaticMounts("map", "base_link")
+    assert mounts.transform("base_footprint", 0, POSE) is None
+    mounts.add_base("base_footprint")
+    for frame in ("base_link", "base_footprint"):
+        transform = mounts.transform(frame, 0, POSE)
+        assert transform is not None
+        assert transform.apply((1.0, 0.0, 0.0)) == pytest.approx((10.0, 21.0, 0.0))
+
+
+def test_f23_unknown_frames_and_unknown_headings_give_nothing() -> None:
+    assert MOUNTS.transform("gripper", 0, POSE) is None
+    assert MOUNTS.transform("camera", 0, None) is None
+    assert MOUNTS.transform("camera", 0, Pose(0, (1.0, 1.0, 0.0), None)) is None
+
+
+@pytest.mark.parametrize("mount", [[], [0.0] * 5, [math.nan] + [0.0] * 5])
+def test_a_wrong_mount_is_refused_by_name(mount: list[float]) -> None:
+    with pytest.raises(InvalidArgument, match=r"sensor_frames\.camera: .* \[x, y, z, roll, pitch, yaw\]"):
+        StaticMounts("map", "base_link", {"camera": mount})
+
+
+def test_quaternion_and_angles_agree() -> None:
+    half = math.radians(30) / 2
+    by_quaternion = Transform.of_quaternion((1.0, 2.0, 3.0), 0.0, 0.0, math.sin(half), math.cos(half))
+    by_angles = Transform.of(1.0, 2.0, 3.0, 0.0, 0.0, math.radians(30))
+    assert by_quaternion.apply((1.0, 1.0, 1.0)) == pytest.approx(by_angles.apply((1.0, 1.0, 1.0)))

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from memory_node.errors import InvalidArgument
+from memory_node.ingest.layers import LayerSettings, check_names, layer_from, layer_table
+
+
+def test_defaults_suit_a_fast_detector() -> None:
+    layer = layer_from("detections", {"topic": "/detections"})
+    assert (layer.max_rate_hz, layer.depth, layer.reliability, layer.type) == (2.0, 10, "auto", "")
+    assert not layer.is_internal_state
+
+
+def test_f15_empty_lists_are_unset_and_integers_are_numbers() -> None:
+    layer = layer_from("a", {"topic": "/a", "fields": [], "label_map": [], "max_rate_hz": 5})
+    assert layer.fields == () and layer.label_map == ()
+    assert layer.max_rate_hz == 5.0 and isinstance(layer.max_rate_hz, float)
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "said"),
+    [
+        ("max_rate_hz", -1.0, "a.max_rate_hz: got -1.0, allowed is a number at least 0"),
+        ("max_rate_hz", "fast", "a.max_rate_hz: got 'fast'"),
+        ("min_confidence", 1.5, "a.min_confidence: got 1.5, allowed is a number at least 0 and at most 1"),
+        ("is_internal_state", 1, "a.is_internal_state: got 1, allowed is true or false"),
+        ("reliability", "maybe", "allowed is one of auto, reliable, best_effort"),
+        ("depth", 0, "a.depth: got 0, allowed is a whole number at least 1"),
+        ("fields", [1, 2], "a.fields: got [1, 2], allowed is a list of strings"),
+        ("label_map", ["tv"], "a.label_map: got 'tv', allowed is \"from: to\""),
+        ("trigger", "often", "a.trigger: got 'often', allowed is \"/topic\" or \"0.2 Hz\""),
+        ("topics", "/b", "a.topics: no such setting of a layer; there are: topic, type"),
+    ],
+)
+def test_wrong_values_are_refused_by_name(setting: str, value: Any, said: str) -> None:
+    with pytest.raises(InvalidArgument) as error:
+        layer_from("a", {"topic": "/a", setting: value})
+    assert said in str(error.value)
+    assert error.value.argument == f"a.{setting}"
+
+
+def test_a_layer_without_topic_is_refused_with_the_right_form() -> None:
+    with pytest.raises(InvalidArgument, match=r"a\.topic: missing; write  a: \{topic: /some_topic\}"):
+        layer_from("a", {})
+
+
+@pytest.mark.parametrize(
+    ("trigger", "rate", "topic"),
+    [("", None, ""), ("0.5", 0.5, ""), ("2 Hz", 2.0, ""), ("/snapshot", None, "/snapshot"), ("~/now", None, "~/now")],
+)
+def test_a_trigger_is_a_rate_or_a_topic(trigger: str, rate: float | None, topic: str) -> None:
+    layer = LayerSettings("a", topic="/a", trigger=trigger)
+    assert (layer.trigger_rate, layer.trigger_topic) == (rate, topic)
+
+
+def test_labels_map_names_and_leave_out() -> None:
+    layer = LayerSettings("a", topic="/a", label_map=("62: dining table", "junk:"))
+    assert layer.labels == {"62": "dining table", "junk": ""}
+
+
+@pytest.mark.parametrize(("names", "said"), [(["a", "a"], "twice"), ([" "], "without dots"), (["a.b"], "without dots")])
+def test_names_of_layers_are_checked(names: list[str], said: str) -> None:
+    with pytest.raises(InvalidArgument, match=said):
+        check_names(names)
+    check_names(["a", "b"])
+
+
+def test_every_setting_has_a_description() -> None:
+    assert all(spec.doc.endswith(".") for spec in layer_table().values())
+    assert "name" not in layer_table()
