@@ -1,0 +1,103 @@
+"""Which detection of a message is which known thing: costs, and one assignment for the whole message.
+
+A cost is a squared Mahalanobis distance with small terms for label and track id; UNMATCHED is what a thing never seen
+before costs, so a detection is matched exactly where that explains it better than a new thing does.
+"""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from memory_node.graph import Pose, Position
+
+UNMATCHED = 11.3
+"""99 % of the chi-square distribution of three degrees: farther than that a sighting is of another thing."""
+IMPOSSIBLE = 1e6
+MEASURED_NOISE = 0.15
+"""m: deviation of a measured position, whatever the range."""
+RANGE_NOISE = 0.02
+"""Deviation that each metre of range adds, m/m."""
+PLACE_NOISE = 0.1
+"""m: what a thing's remembered place may be off by beyond its own deviation: drift that registration missed."""
+TRACKED_STEP = 0.5
+"""m: deviation of what a tracked thing moves between two messages."""
+TRACK_BONUS = 2.0
+OTHER_WORD = 2.0
+"""Cost of a label that is another word for the entity's."""
+NO_PLACE = 0.6 * UNMATCHED
+"""Cost of a match that place has no say in."""
+
+
+def normalise_label(label: str) -> str:
+    """Return a class name as labels are compared: NFKC, lower case, blanks for hyphens and underscores."""
+    text = unicodedata.normalize("NFKC", label).casefold()
+    return " ".join(text.replace("_", " ").replace("-", " ").split())
+
+
+def usable(position: Position | None) -> Position | None:
+    """Return a position of three finite numbers as floats, else None."""
+    if position is None or len(position) != 3 or not all(math.isfinite(v) and abs(v) < 1e9 for v in position):
+        return None
+    return float(position[0]), float(position[1]), float(position[2])
+
+
+def measured_variance(position: Position, pose: Pose | None) -> float:
+    """Return the variance (m²) of a measured position: sensor, range and the robot's own pose."""
+    variance = MEASURED_NOISE**2
+    if pose is not None:
+        variance += (RANGE_NOISE * math.dist(position[:2], pose.position[:2])) ** 2 + (pose.stddev or 0.0) ** 2
+    return variance
+
+
+def measured_costs(
+    points: NDArray[np.float64],
+    variances: NDArray[np.float64],
+    places: NDArray[np.float64],
+    deviations: NDArray[np.float64],
+    gate: float,
+) -> NDArray[np.float64]:
+    """Return costs (D, E) of measured positions (D, 3) for known places (E, 3); IMPOSSIBLE beyond gate (m).
+
+    Args:
+        variances: (D,) m². deviations: (E,) m.
+    """
+    squared = ((points[:, None, :] - places[None, :, :]) ** 2).sum(axis=2)
+    total = variances[:, None] + deviations[None, :] ** 2 + PLACE_NOISE**2
+    return np.where(squared <= gate**2, squared / total, IMPOSSIBLE)
+
+
+def tracked_costs(
+    points: NDArray[np.float64], places: NDArray[np.float64], gate: float
+) -> NDArray[np.float64]:
+    """Return costs (D, E) where the track id agrees: the thing may have moved a step since it was last seen."""
+    squared = ((points[:, None, :] - places[None, :, :]) ** 2).sum(axis=2)
+    return np.where(squared <= gate**2, squared / TRACKED_STEP**2 - TRACK_BONUS, IMPOSSIBLE)
+
+
+def observer_costs(
+    points: NDArray[np.float64], places: NDArray[np.float64], gate: float
+) -> NDArray[np.float64]:
+    """Return costs (D, E) when either is only the observer's place: horizontal distance in parts of gate (m)."""
+    squared = ((points[:, None, :2] - places[None, :, :2]) ** 2).sum(axis=2)
+    return np.where(squared <= gate**2, UNMATCHED * squared / gate**2, IMPOSSIBLE)
+
+
+def assign(costs: NDArray[np.float64]) -> list[int]:
+    """Return for each row the column it is matched with, no column twice, or -1; the sum of costs is the least.
+
+    Leaving a row unmatched costs UNMATCHED.
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    rows, columns = costs.shape
+    alone = np.full((rows, rows), IMPOSSIBLE)
+    np.fill_diagonal(alone, UNMATCHED)
+    _, chosen = linear_sum_assignment(np.hstack([np.minimum(costs, IMPOSSIBLE), alone]))
+    return [int(column) if column < columns else -1 for column in chosen]

@@ -1,0 +1,240 @@
+"""The entity graph, kept up as detections arrive: what is seen again, what is new, what is gone, and what moved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from memory_node.graph import NO_ID, EdgeType, Look, PositionSource
+from memory_node.ingest import association, looks, moves, presence
+from memory_node.ingest.entity_table import EntityTable, Kin
+from memory_node.ingest.presence import Sighting
+from memory_node.storage import edges, entities, meta
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from numpy.typing import NDArray
+
+    from memory_node.config import Settings
+    from memory_node.storage.database import Transaction
+
+SECOND = 1_000_000_000
+MOST_ENTITIES = 100_000
+"""Entities of a map kept in memory, the latest seen first; older ones are history, and a new sighting starts anew."""
+TRACK_AGE = 10 * SECOND
+"""ns: a track id says nothing about a thing last seen longer ago."""
+LOOK_GAP = SECOND // 2
+"""ns: looks nearer to each other than this are one look; detectors flicker."""
+COMPANIONS = 24
+"""How many things of one message a thing co-occurs with, the nearest first."""
+OFFSET_GAIN = 0.1
+"""How much of the offset comes from one message that matched many things."""
+REGISTERED = 0.5
+"""Share of the offset that is taken from a position: half is held to be the robot's drift, half the map's."""
+
+
+class EntityTracker:
+    """Matches detections to entities. Lives in the writer thread; every call is inside a transaction.
+
+    Args:
+        settings: the settings of this moment.
+        label_vectors: unit vectors (D,) of those labels that have one stored, read from SQLite.
+    """
+
+    def __init__(
+        self,
+        settings: Callable[[], Settings],
+        label_vectors: Callable[[sqlite3.Connection, list[str]], dict[str, NDArray[np.float32]]],
+    ) -> None:
+        self._settings = settings
+        self._kin = Kin(label_vectors)
+        self._table: EntityTable | None = None
+        self._layers: dict[str, set[str]] = {}
+        self._map_id = ""
+        self._known = (0, 0)
+        self._offset = np.zeros(3)
+
+    def observe(self, tx: Transaction, look: Look) -> None:
+        """Take one detection message, whose observations are stored already; an empty one is a look as well."""
+        table = self._open(tx, look.map_id)
+        tx.on_rollback(self.forget)
+        seen = presence.sightings(look, self._settings().entity_spatial_radius)
+        self._kin.learn(tx.conn, {sighting.label for sighting in seen})
+        for sighting in seen:
+            self._layers.setdefault(sighting.label, set()).add(look.layer)
+        rows = self._associate(table, seen, look.stamp)
+        new = self._take(tx, table, seen, rows, look)
+        self._register(table, seen, rows, new)
+        missed = self._miss(table, look, set(rows))
+        changed = sorted((set(rows) - new) | missed)
+        entities.save(tx, [table.at(row) for row in changed])
+        self._join(tx, table, seen, rows)
+        turned = {table.at(row).label for row in [*rows, *missed]}
+        moves.follow(tx, table, {kin for label in turned for kin in self._like(label)}, self._settings())
+
+    def forget(self) -> None:
+        """Drop what is held in memory; it is read again at the next look."""
+        self._table = None
+
+    def _open(self, tx: Transaction, map_id: str) -> EntityTable:
+        """Return the table of a map, read anew when another map, a merge, a split or a removal came in between."""
+        if self._table is not None and map_id == self._map_id and not self._outdated(tx):
+            return self._table
+        if map_id != self._map_id:
+            self._offset = np.zeros(3)
+        self._map_id = map_id
+        self._table = EntityTable(reversed(entities.states(tx.conn, map_id, MOST_ENTITIES)))
+        self._layers = entities.label_layers(tx.conn)
+        self._kin.learn(tx.conn, self._table.labels)
+        self._known = (entities.edits(tx.conn), tx.revision)
+        return self._table
+
+    def _outdated(self, tx: Transaction) -> bool:
+        edits, revision = self._known
+        if entities.edits(tx.conn) != edits:
+            return True
+        # Works of one commit share a revision, so removals of this one are looked at again.
+        removed = meta.removed_since(tx.conn, "node", revision - 1)
+        self._known = (edits, tx.revision)
+        table = self._table
+        return removed is None or table is None or any(id_ in table for id_ in removed)
+
+    def _like(self, label: str) -> list[str]:
+        return self._kin.of(label, self._settings().entity_similarity_threshold)
+
+    def _associate(self, table: EntityTable, seen: Sequence[Sighting], stamp: int) -> list[int]:
+        """Return the row of each sighting, -1 where it is of a new thing; labels that are kin are assigned together."""
+        rows = [-1] * len(seen)
+        for group in self._groups(seen):
+            labels = {kin for index in group for kin in self._like(seen[index].label)}
+            known = np.asarray(sorted(row for label in labels for row in table.rows_of(label)), dtype=np.intp)
+            if not len(known):
+                continue
+            costs = self._costs(table, [seen[index] for index in group], known, stamp)
+            within = np.flatnonzero((costs < association.IMPOSSIBLE).any(axis=0))
+            for index, column in zip(group, association.assign(costs[:, within]), strict=True):
+                rows[index] = -1 if column < 0 else int(known[within[column]])
+        return rows
+
+    def _groups(self, seen: Sequence[Sighting]) -> list[list[int]]:
+        groups: list[tuple[set[str], list[int]]] = []
+        for index, sighting in enumerate(seen):
+            labels = set(self._like(sighting.label))
+            touching = [group for group in groups if group[0] & labels]
+            groups = [group for group in groups if group not in touching]
+            members = [i for _, indices in touching for i in indices] + [index]
+            groups.append((labels.union(*(names for names, _ in touching)), members))
+        return [indices for _, indices in groups]
+
+    def _costs(
+        self, table: EntityTable, seen: Sequence[Sighting], known: NDArray[np.intp], stamp: int
+    ) -> NDArray[np.float64]:
+        settings = self._settings()
+        states = [table.at(int(row)) for row in known]
+        points = np.array([s.position or (np.nan,) * 3 for s in seen], dtype=np.float64)
+        measured = np.array([s.source is PositionSource.MEASURED for s in seen])
+        points[measured] -= self._offset
+        places = table.places[known]
+        near = association.observer_costs(points, places, settings.entity_spatial_radius)
+        exact = association.measured_costs(
+            points, np.array([s.variance for s in seen]), places, np.array([s.stddev for s in states]),
+            settings.entity_gate_measured,
+        )
+        both = measured[:, None] & table.measured[known][None, :]
+        costs = np.where(both, exact, near)
+        tracked = self._tracked(seen, states, stamp) & both
+        if tracked.any():
+            step = association.tracked_costs(points, places, settings.entity_gate_measured)
+            costs = np.where(tracked, np.minimum(costs, step), costs)
+        nowhere = np.isnan(points[:, :1]) | np.isnan(places[:, 0])[None, :]
+        latest_first = np.array([s.last_seen for s in states]).argsort()[::-1].argsort() * 1e-6
+        costs = np.where(nowhere, association.NO_PLACE + latest_first[None, :], costs)
+        other_word = np.array([[s.label != state.label for state in states] for s in seen])
+        return np.asarray(costs + association.OTHER_WORD * other_word)
+
+    @staticmethod
+    def _tracked(seen: Sequence[Sighting], states: Sequence[entities.EntityState], stamp: int) -> NDArray[np.bool_]:
+        return np.array(
+            [
+                [
+                    bool(s.track_id) and s.track_id == state.track_id and abs(stamp - state.track_stamp) <= TRACK_AGE
+                    for state in states
+                ]
+                for s in seen
+            ]
+        )
+
+    def _take(
+        self, tx: Transaction, table: EntityTable, seen: Sequence[Sighting], rows: list[int], look: Look
+    ) -> set[int]:
+        """Change the entities that were seen and store those that are new; fills rows, returns the rows of the new."""
+        new: set[int] = set()
+        offset = REGISTERED * self._offset
+        session = self._session(tx, seen) if -1 in rows else NO_ID
+        for index, sighting in enumerate(seen):
+            if rows[index] >= 0:
+                presence.see(table.at(rows[index]), sighting, look.stamp, offset)
+                table.changed(rows[index])
+                continue
+            state = presence.born(tx.new_id(), sighting, look.stamp, offset)
+            frame = self._settings().frame
+            entities.insert(tx, state, frame=frame, map_id=look.map_id, session_id=session)
+            rows[index] = table.add(state)
+            new.add(rows[index])
+        return new
+
+    @staticmethod
+    def _session(tx: Transaction, seen: Sequence[Sighting]) -> int:
+        row = tx.conn.execute("SELECT session_id FROM node WHERE id = ?", (seen[0].observation_id,)).fetchone()
+        return NO_ID if row is None else int(row[0])
+
+    def _register(self, table: EntityTable, seen: Sequence[Sighting], rows: Sequence[int], new: set[int]) -> None:
+        """Learn how far measured positions lie off the map as a whole: the median of what was seen again."""
+        off = [
+            np.asarray(sighting.position) - table.places[row]
+            for sighting, row in zip(seen, rows, strict=True)
+            if row not in new and sighting.source is PositionSource.MEASURED and table.blocking[row]
+        ]
+        if off:
+            gain = OFFSET_GAIN * len(off) / (len(off) + 2.0)
+            self._offset = (1.0 - gain) * self._offset + gain * np.median(off, axis=0)
+
+    def _miss(self, table: EntityTable, look: Look, seen: set[int]) -> set[int]:
+        """Count the look for what it should have shown and did not; return the rows that changed."""
+        size = table.size
+        own = np.where(table.measured[:size, None], table.places[:size], np.nan)
+        rows = looks.in_view(look, own, table.blocking[:size])
+        changed: set[int] = set()
+        for row in rows.tolist():
+            state = table.at(row)
+            recent = max(state.last_seen, int(table.last_looked[row]))
+            if row in seen or look.stamp - recent < LOOK_GAP or look.layer not in self._layers.get(state.label, ()):
+                continue
+            table.last_looked[row] = look.stamp
+            if presence.miss(state):
+                table.changed(row)
+                changed.add(row)
+        return changed
+
+    def _join(self, tx: Transaction, table: EntityTable, seen: Sequence[Sighting], rows: Sequence[int]) -> None:
+        """Write OBSERVED_IN, and COOCCURS_WITH once a message."""
+        ids = [table.at(row).id for row in rows]
+        edges.add_many(
+            tx, [(id_, s.observation_id, EdgeType.OBSERVED_IN) for id_, s in zip(ids, seen, strict=True)]
+        )
+        together = _companions(ids, table.places[list(rows)])
+        edges.add_many(tx, [(*pair, EdgeType.COOCCURS_WITH) for pair in together], accumulate=True)
+
+
+def _companions(ids: Sequence[int], places: NDArray[np.float64]) -> set[tuple[int, int]]:
+    """Return the pairs of ids seen together; in a crowd each with its nearest only, so that pairs stay few."""
+    if len(ids) <= COMPANIONS + 1:
+        return {(min(a, b), max(a, b)) for i, a in enumerate(ids) for b in ids[i + 1 :]}
+    apart = np.nan_to_num(((places[:, None] - places[None]) ** 2).sum(axis=2), nan=1e9)
+    nearest = np.argpartition(apart, COMPANIONS, axis=1)[:, : COMPANIONS + 1]
+    return {
+        (min(ids[i], ids[j]), max(ids[i], ids[j])) for i, row in enumerate(nearest.tolist()) for j in row if i != j
+    }

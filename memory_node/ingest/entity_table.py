@@ -1,0 +1,138 @@
+"""The entities of one map in memory, with NumPy columns for what every message asks of all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from memory_node.graph import PositionSource
+from memory_node.storage.entities import EntityState
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from numpy.typing import NDArray
+
+NEVER = np.iinfo(np.int64).min // 2
+
+
+class EntityTable:
+    """Rows of entities, by id and by label. A row's number stays the same while it is there.
+
+    Attributes:
+        places: (N, 3) m, NaN where unknown. measured: (N,) whether the place is the thing's own.
+        blocking: (N,) whether the thing is there for sure, and so may hide others.
+        last_looked: (N,) ns of the last look that was counted as a miss.
+    """
+
+    def __init__(self, states: Iterable[EntityState] = ()) -> None:
+        self._states: list[EntityState | None] = []
+        self._rows: dict[int, int] = {}
+        self._labels: dict[str, set[int]] = {}
+        self.places: NDArray[np.float64] = np.empty((0, 3))
+        self.measured: NDArray[np.bool_] = np.empty(0, dtype=bool)
+        self.blocking: NDArray[np.bool_] = np.empty(0, dtype=bool)
+        self.last_looked: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+        for state in states:
+            self.add(state)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[EntityState]:
+        return (state for state in self._states if state is not None)
+
+    def __contains__(self, id_: int) -> bool:
+        return id_ in self._rows
+
+    @property
+    def labels(self) -> list[str]:
+        """Labels that have entities."""
+        return list(self._labels)
+
+    def at(self, row: int) -> EntityState:
+        """Return the entity of a row."""
+        state = self._states[row]
+        assert state is not None
+        return state
+
+    def row(self, id_: int) -> int:
+        """Return the row of an entity."""
+        return self._rows[id_]
+
+    def rows_of(self, label: str) -> list[int]:
+        """Return the rows of a label, the oldest first."""
+        return sorted(self._labels.get(label, ()))
+
+    def add(self, state: EntityState) -> int:
+        """Add an entity and return its row."""
+        row = len(self._states)
+        if row == len(self.places):
+            self._grow(max(64, 2 * row))
+        self._states.append(state)
+        self._rows[state.id] = row
+        self._labels.setdefault(state.label, set()).add(row)
+        self.changed(row)
+        return row
+
+    def remove(self, id_: int) -> None:
+        """Forget an entity; its row stays empty."""
+        row = self._rows.pop(id_)
+        state = self.at(row)
+        self._labels[state.label].discard(row)
+        if not self._labels[state.label]:
+            del self._labels[state.label]
+        self._states[row] = None
+        self.places[row] = np.nan
+        self.measured[row] = self.blocking[row] = False
+
+    def changed(self, row: int) -> None:
+        """Bring the columns of a row up to its state."""
+        state = self.at(row)
+        self.places[row] = np.nan if state.position is None else state.position
+        self.measured[row] = state.source is PositionSource.MEASURED
+        self.blocking[row] = self.measured[row] and not (state.tentative or state.missing)
+
+    @property
+    def size(self) -> int:
+        """Rows in use, empty ones included."""
+        return len(self._states)
+
+    def _grow(self, capacity: int) -> None:
+        more = capacity - len(self.places)
+        self.places = np.concatenate([self.places, np.full((more, 3), np.nan)])
+        self.measured = np.concatenate([self.measured, np.zeros(more, dtype=bool)])
+        self.blocking = np.concatenate([self.blocking, np.zeros(more, dtype=bool)])
+        self.last_looked = np.concatenate([self.last_looked, np.full(more, NEVER, dtype=np.int64)])
+
+
+class Kin:
+    """Which labels may name one thing, by the cosine of their vectors; a label without a vector is kin to itself."""
+
+    def __init__(self, read: Callable[[sqlite3.Connection, list[str]], dict[str, NDArray[np.float32]]]) -> None:
+        self._read = read
+        self._vectors: dict[str, NDArray[np.float32]] = {}
+        self._found: dict[tuple[str, float], list[str]] = {}
+
+    def learn(self, conn: sqlite3.Connection, labels: Iterable[str]) -> None:
+        """Read the vectors of labels that have none yet."""
+        unknown = [label for label in labels if label not in self._vectors]
+        if unknown and (vectors := self._read(conn, unknown)):
+            self._vectors.update(vectors)
+            self._found.clear()
+
+    def of(self, label: str, threshold: float) -> list[str]:
+        """Return the labels whose cosine with label is at least threshold, label itself first."""
+        known = self._found.get((label, threshold))
+        if known is None:
+            known = self._found[label, threshold] = [label, *self._near(label, threshold)]
+        return known
+
+    def _near(self, label: str, threshold: float) -> list[str]:
+        if label not in self._vectors:
+            return []
+        names = list(self._vectors)
+        cosines = np.stack([self._vectors[name] for name in names]) @ self._vectors[label]
+        return [name for name, cosine in zip(names, cosines, strict=True) if cosine >= threshold and name != label]

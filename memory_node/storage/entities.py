@@ -1,0 +1,253 @@
+"""Tables `entity` and `entity_place`, joined with their node rows into graph.Entity. Times are ns, positions m."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from memory_node.graph import NO_ID, EdgeType, Entity, Kind, Node, Place, Position, PositionSource
+from memory_node.storage import edges, meta, nodes
+from memory_node.storage.ids import id_table
+
+if TYPE_CHECKING:
+    from memory_node.storage.database import Transaction
+
+_SELECT = """
+SELECT e.id, t.body, e.entity_type, n.x, n.y, n.z, n.position_source, e.stddev, n.frame, n.stamp, n.last_stamp,
+       n.repeats, n.confidence, e.tentative, e.moved, e.missing, m.name
+FROM entity AS e JOIN node AS n ON n.id = e.id LEFT JOIN text AS t ON t.id = n.text_id
+LEFT JOIN map AS m ON m.id = n.map_id
+"""
+_STATES = """
+SELECT e.id, e.label, n.x, n.y, n.z, n.position_source, e.weight, e.stddev, n.stamp, n.last_stamp, n.repeats,
+       n.confidence, e.tentative, e.moved, e.missing, e.missed_looks, e.track_id, e.track_stamp, e.entity_type
+FROM entity AS e JOIN node AS n ON n.id = e.id
+"""
+_EDITS = "entity_edits"
+
+
+@dataclass(slots=True)
+class EntityState:
+    """What association keeps of one entity, in the shape it is stored; the tracker changes it in place.
+
+    Attributes:
+        source: whose place the position is.
+        weight: sum of 1/variance (1/m²) of the sightings at the present place.
+        stddev: of the position, m.
+        missed: looks since the last sighting that should have shown it.
+    """
+
+    id: int
+    label: str
+    position: Position | None
+    source: PositionSource
+    weight: float
+    stddev: float
+    first_seen: int
+    last_seen: int
+    sightings: int
+    confidence: float
+    tentative: bool = True
+    moved: bool = False
+    missing: bool = False
+    missed: int = 0
+    track_id: str = ""
+    track_stamp: int = 0
+    entity_type: str = ""
+
+
+def states(conn: sqlite3.Connection, map_id: str, limit: int) -> list[EntityState]:
+    """Return the entities of a map that stand for themselves, the latest seen first, at most limit."""
+    sql = f"""{_STATES} WHERE e.merged_into = 0 AND n.map_id = coalesce((SELECT id FROM map WHERE name = ?), 0)
+              ORDER BY n.last_stamp DESC, e.id DESC LIMIT ?"""
+    return [_state(row) for row in conn.execute(sql, (map_id, limit))]
+
+
+def states_of(conn: sqlite3.Connection, ids: Iterable[int]) -> list[EntityState]:
+    """Return the entities of those ids that stand for themselves, the smallest id first."""
+    sql = f"{_STATES} WHERE e.merged_into = 0 AND e.id IN (SELECT value FROM json_each(?)) ORDER BY e.id"
+    return [_state(row) for row in conn.execute(sql, (id_table(ids),))]
+
+
+def label_layers(conn: sqlite3.Connection) -> dict[str, set[str]]:
+    """Return, by label, the layers that showed things of that label, told by one observation an entity."""
+    sql = """SELECT DISTINCT e.label, l.name FROM entity AS e JOIN node AS n ON n.id =
+             (SELECT target FROM edge WHERE source = e.id AND type = ? LIMIT 1) JOIN layer AS l ON l.id = n.layer_id"""
+    found: dict[str, set[str]] = {}
+    for label, layer in conn.execute(sql, (int(EdgeType.OBSERVED_IN),)):
+        found.setdefault(label, set()).add(layer)
+    return found
+
+
+def insert(tx: Transaction, state: EntityState, *, frame: str, map_id: str, session_id: int) -> None:
+    """Store a new entity under state.id, which the caller took from tx.new_id()."""
+    nodes.insert(
+        tx,
+        Node(
+            id=state.id, kind=Kind.ENTITY, layer="", text=state.label, text_id=None, stamp=state.first_seen,
+            last_stamp=state.last_seen, repeats=state.sightings, position=state.position,
+            position_source=state.source, frame=frame, map_id=map_id, confidence=state.confidence,
+            session_id=session_id,
+        ),
+    )
+    tx.conn.execute(
+        "INSERT INTO entity (id, entity_type, label, weight, stddev, tentative, track_id, track_stamp)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (state.id, state.entity_type, state.label, state.weight, state.stddev, int(state.tentative), state.track_id,
+         state.track_stamp),
+    )
+
+
+def save(tx: Transaction, changed: Sequence[EntityState]) -> None:
+    """Write entities whose state changed."""
+    tx.conn.executemany(
+        "UPDATE node SET x = ?, y = ?, z = ?, position_source = ?, stamp = ?, last_stamp = ?, repeats = ?,"
+        " confidence = ?, revision = ? WHERE id = ?",
+        [
+            (*(s.position or (None, None, None)), int(s.source), s.first_seen, s.last_seen, s.sightings, s.confidence,
+             tx.revision, s.id)
+            for s in changed
+        ],
+    )
+    tx.conn.executemany(
+        "UPDATE entity SET weight = ?, stddev = ?, tentative = ?, moved = ?, missing = ?, missed_looks = ?,"
+        " track_id = ?, track_stamp = ? WHERE id = ?",
+        [
+            (s.weight, s.stddev, int(s.tentative), int(s.moved), int(s.missing), s.missed, s.track_id, s.track_stamp,
+             s.id)
+            for s in changed
+        ],
+    )
+
+
+def leave_place(tx: Transaction, state: EntityState, since: int) -> None:
+    """Put the present place of an entity, which it had since a stamp, into its history."""
+    if state.position is None:
+        return
+    count = tx.conn.execute("SELECT coalesce(sum(sightings), 0) FROM entity_place WHERE entity_id = ?", (state.id,))
+    here = max(1, state.sightings - count.fetchone()[0])
+    tx.conn.execute(
+        "INSERT INTO entity_place (entity_id, x, y, z, position_source, stddev, sightings, first_seen, last_seen)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (state.id, *state.position, int(state.source), state.stddev, here, since, state.last_seen),
+    )
+
+
+def place_since(conn: sqlite3.Connection, state: EntityState) -> int:
+    """Return the stamp since which the entity is where it is: after the last of its earlier places."""
+    sql = "SELECT max(last_seen) FROM entity_place WHERE entity_id = ?"
+    last = conn.execute(sql, (state.id,)).fetchone()[0]
+    return state.first_seen if last is None else int(last)
+
+
+def absorb(tx: Transaction, keep: int, gone: int) -> None:
+    """Give keep the edges and the history of gone, whose id from then on resolves to keep; gone leaves the search."""
+    edges.move(tx, gone, keep)
+    tx.conn.execute("UPDATE entity_place SET entity_id = ? WHERE entity_id = ?", (keep, gone))
+    tx.conn.execute("UPDATE entity SET merged_into = ? WHERE id = ? OR merged_into = ?", (keep, gone, gone))
+    nodes.archive(tx, [gone])
+
+
+def resolve(conn: sqlite3.Connection, id_: int) -> int:
+    """Return the id an entity goes by now: its own, or that of the one it was merged into; 0 when there is none."""
+    row = conn.execute("SELECT merged_into FROM entity WHERE id = ?", (id_,)).fetchone()
+    if row is None:
+        return NO_ID
+    return int(row[0]) or id_
+
+
+def get(conn: sqlite3.Connection, id_: int) -> Entity | None:
+    """Return an entity with its history, also by the id of one that was merged into it; None when there is none."""
+    found = get_many(conn, [resolve(conn, id_)])
+    return found[0] if found else None
+
+
+def get_many(conn: sqlite3.Connection, ids: Iterable[int]) -> list[Entity]:
+    """Return entities with their histories in the order of ids; ids that are no entity, or merged, are left out."""
+    wanted = list(ids)
+    table = id_table(wanted)
+    places = _places(conn, table)
+    sql = f"{_SELECT} WHERE e.merged_into = 0 AND e.id IN (SELECT value FROM json_each(?))"
+    found = {row[0]: _entity(row, places.get(row[0], ())) for row in conn.execute(sql, (table,))}
+    return [found[id_] for id_ in wanted if id_ in found]
+
+
+def by_label(conn: sqlite3.Connection, label: str) -> list[int]:
+    """Return the ids of the entities of a normalised label."""
+    rows = conn.execute("SELECT id FROM entity WHERE label = ? AND merged_into = 0 ORDER BY id", (label,))
+    return [row[0] for row in rows]
+
+
+def labels(conn: sqlite3.Connection) -> list[str]:
+    """Return the distinct labels of all entities."""
+    return [row[0] for row in conn.execute("SELECT DISTINCT label FROM entity WHERE merged_into = 0 ORDER BY label")]
+
+
+def with_labels(conn: sqlite3.Connection, wanted: Sequence[str]) -> list[tuple[int, str]]:
+    """Return (id, label) of the entities of those labels."""
+    sql = """SELECT e.id, e.label FROM json_each(?) AS w CROSS JOIN entity AS e ON e.label = w.value
+             WHERE e.merged_into = 0"""
+    return conn.execute(sql, (json.dumps(list(wanted)),)).fetchall()
+
+
+def observations(conn: sqlite3.Connection, entity_id: int) -> list[int]:
+    """Return the ids of the observations that saw an entity, the smallest first."""
+    return edges.targets(conn, resolve(conn, entity_id), EdgeType.OBSERVED_IN)
+
+
+def count(conn: sqlite3.Connection, tentative: bool | None = None) -> int:
+    """Return how many entities there are; tentative: only those that are, or are not."""
+    sql = "SELECT count(*) FROM entity WHERE merged_into = 0"
+    if tentative is not None:
+        sql += f" AND tentative = {int(tentative)}"
+    return int(conn.execute(sql).fetchone()[0])
+
+
+def edited(tx: Transaction) -> None:
+    """Tell that entities changed behind the tracker's back, so that it reads them anew."""
+    meta.put(tx.conn, _EDITS, edits(tx.conn) + 1)
+
+
+def edits(conn: sqlite3.Connection) -> int:
+    """Return how often entities were changed by anyone but the tracker."""
+    return int(meta.get(conn, _EDITS, 0))
+
+
+def _places(conn: sqlite3.Connection, table: str) -> dict[int, tuple[Place, ...]]:
+    sql = """SELECT p.entity_id, p.x, p.y, p.z, p.position_source, p.stddev, p.sightings, p.first_seen, p.last_seen,
+                    n.frame, n.confidence, e.label, m.name
+             FROM entity_place AS p JOIN node AS n ON n.id = p.entity_id JOIN entity AS e ON e.id = p.entity_id
+             LEFT JOIN map AS m ON m.id = n.map_id
+             WHERE p.entity_id IN (SELECT value FROM json_each(?)) ORDER BY p.last_seen DESC, p.id DESC"""
+    found: dict[int, list[Place]] = {}
+    for row in conn.execute(sql, (table,)):
+        found.setdefault(row[0], []).append(
+            Place(
+                position=row[1:4], position_source=PositionSource(row[4]), radius=row[5], support=row[6],
+                first_seen=row[7], last_seen=row[8], frame=row[9], confidence=row[10], entity_id=row[0],
+                label=row[11], map_id=row[12] or "",
+            )
+        )
+    return {id_: tuple(places) for id_, places in found.items()}
+
+
+def _entity(row: tuple[Any, ...], history: tuple[Place, ...]) -> Entity:
+    return Entity(
+        id=row[0], name=row[1] or "", entity_type=row[2], position=_position(row[3:6]),
+        position_source=PositionSource(row[6]), position_stddev=row[7], frame=row[8], first_seen=row[9],
+        last_seen=row[10], sightings=row[11], confidence=row[12], tentative=bool(row[13]), moved=bool(row[14]),
+        missing=bool(row[15]), history=history, map_id=row[16] or "",
+    )
+
+
+def _state(row: tuple[Any, ...]) -> EntityState:
+    return EntityState(
+        row[0], row[1], _position(row[2:5]), PositionSource(row[5]), *row[6:12], *map(bool, row[12:15]), *row[15:]
+    )
+
+
+def _position(xyz: tuple[float | None, ...]) -> Position | None:
+    return None if xyz[0] is None else (xyz[0], xyz[1], xyz[2])  # type: ignore[return-value]
