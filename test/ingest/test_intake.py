@@ -1,0 +1,437 @@
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from support import ros_messages as ros
+from support.fakes import FakeClock
+from support.sink import KeepingSink
+
+from memory_node.errors import StorageError
+from memory_node.graph import Detection
+from memory_node.ingest.delivery import ODOMETRY
+from memory_node.ingest.frames import IDENTITY, StaticMounts, Transform
+from memory_node.ingest.intake import Intake
+from memory_node.ingest.layers import LayerSettings
+from memory_node.ingest.stamps import NS
+
+STRING, DETECTIONS = "std_msgs/msg/String", "robot_memory/msg/DetectionArray"
+FLOAT, BATTERY, ODOM = "std_msgs/msg/Float32", "sensor_msgs/msg/BatteryState", "nav_msgs/msg/Odometry"
+
+
+class Bench:
+    """An intake without its thread: what was put is worked off by `work`."""
+
+    def __init__(self, *layers: LayerSettings, seconds: float = 1000.0, **more: Any) -> None:
+        self.clock = FakeClock(seconds)
+        self.sink = KeepingSink(self.clock)
+        odometry = LayerSettings(ODOMETRY, topic="/odom", max_rate_hz=0.0)
+        self.intake = Intake(self.sink, [odometry, *layers], self.clock, **more)
+
+    def say(self, text: str, layer: str = "scene") -> None:
+        self.intake.put(layer, ros.string(text), STRING)
+
+    def drive(self, x: float, y: float = 0.0, **more: Any) -> None:
+        self.intake.put(ODOMETRY, ros.odometry(self.clock.ns / 1e9, x, y, **more), ODOM)
+
+    def work(self) -> Bench:
+        self.intake.drain()
+        return self
+
+    @property
+    def texts(self) -> list[str]:
+        return [row.text for row in self.sink.rows]
+
+    def total(self, layer: str) -> int:
+        counts = self.intake.counts[layer]
+        return counts.taken + counts.thinned + counts.dropped + counts.refused
+
+
+def scene(**more: Any) -> LayerSettings:
+    return LayerSettings("scene", topic="/scene", **{"max_rate_hz": 0.0, **more})
+
+
+def body(**more: Any) -> LayerSettings:
+    return LayerSettings("battery", topic="/battery", is_internal_state=True, **{"max_rate_hz": 0.0, **more})
+
+
+def seen(**more: Any) -> LayerSettings:
+    return LayerSettings("detections", topic="/detections", **{"max_rate_hz": 0.0, **more})
+
+
+# ---- position
+
+
+def test_a_text_gets_the_pose_of_its_own_moment() -> None:
+    bench = Bench(scene())
+    bench.drive(0.0)
+    bench.clock.advance(1.0)
+    bench.say("half way")
+    bench.clock.advance(1.0)
+    bench.drive(4.0)  # later than the text, and yet before it in the track
+    row = bench.work().sink.rows[0]
+    assert row.position == pytest.approx((2.0, 0.0, 0.0))
+    assert (row.stamp, row.stamp_source, row.position_source) == (1001 * NS, "receive", "observer")
+
+
+def test_f24_before_any_pose_the_place_is_unknown() -> None:
+    bench = Bench(scene(), body())
+    bench.say("early")
+    bench.intake.put("battery", ros.make(BATTERY, percentage=0.5, present=True), BATTERY)
+    bench.work()
+    bench.drive(1.0)
+    bench.work()
+    assert [row.position for row in bench.sink.rows] == [None, None]
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, 1e256])
+def test_f21_a_bad_pose_is_refused_and_counted_and_the_last_good_one_kept(bad: float) -> None:
+    bench = Bench(scene())
+    bench.drive(1.0)
+    bench.work()
+    bench.clock.advance(0.05)
+    bench.drive(bad)
+    bench.say("here")
+    bench.work()
+    counts = bench.intake.counts[ODOMETRY]
+    assert dict(counts.refusals) == {"position not finite or out of range": 1} and counts.taken == 1
+    assert bench.sink.rows[0].position == (1.0, 0.0, 0.0)
+
+
+def test_f23_odometry_of_another_frame_is_refused_with_what_to_do() -> None:
+    bench = Bench()
+    bench.drive(1.0, frame="odom")
+    bench.work()
+    assert list(bench.intake.counts[ODOMETRY].refusals) == ["frame 'odom' is not the memory's; set frame: odom"]
+    assert bench.sink.track.latest is None
+
+
+def test_f22_a_zero_quaternion_gives_a_place_without_heading() -> None:
+    bench = Bench()
+    bench.drive(3.0, turn=(0.0, 0.0, 0.0, 0.0))
+    latest = bench.work().sink.track.latest
+    assert latest is not None and latest.position == (3.0, 0.0, 0.0) and latest.yaw is None
+
+
+# ---- frames
+
+
+def test_detections_are_moved_into_the_memorys_frame() -> None:
+    mounts = StaticMounts("map", "base_link", {"camera": [0.5, 0.0, 1.0, 0.0, 0.0, 0.0]})
+    bench = Bench(seen(), resolver=mounts)
+    bench.drive(10.0, turn=(0.0, 0.0, 1.0, 1.0))
+    bench.intake.put(
+        "detections", ros.own_array(1000.0, "camera", ros.own("cup", 0.9, (2.0, 0.0, 0.0), "1")), DETECTIONS
+    )
+    detections, stamp, pose = bench.work().sink.looks[0]
+    assert detections == [Detection("cup", 0.9, pytest.approx((10.0, 2.5, 1.0)), "1")]
+    assert stamp == 1000 * NS and pose is not None and pose.position == (10.0, 0.0, 0.0)
+
+
+def test_f23_numbers_of_an_unknown_frame_are_never_stored() -> None:
+    bench = Bench(seen())
+    bench.drive(10.0)
+    bench.intake.put("detections", ros.own_array(1000.0, "gripper", ros.own("cup", 0.9, (2.0, 0.0, 0.0))), DETECTIONS)
+    detections, _, pose = bench.work().sink.looks[0]
+    assert detections == [Detection("cup", 0.9, None)] and pose is None
+
+
+@pytest.mark.parametrize("frame", ["/map", "map", ""])
+def test_f23_a_leading_slash_and_no_frame_are_the_memorys(frame: str) -> None:
+    bench = Bench(seen())
+    bench.intake.put("detections", ros.own_array(1000.0, frame, ros.own("cup", 0.9, (2.0, 0.0, 0.0))), DETECTIONS)
+    assert bench.work().sink.looks[0][0] == [Detection("cup", 0.9, (2.0, 0.0, 0.0))]
+
+
+def test_2d_detections_lie_where_the_robot_was() -> None:
+    bench = Bench(seen())
+    bench.drive(10.0)
+    bench.intake.put("detections", ros.own_array(1000.0, "camera", ros.own("cup")), DETECTIONS)
+    detections, _, pose = bench.work().sink.looks[0]
+    assert detections == [Detection("cup", 0.9)] and pose is not None and pose.position == (10.0, 0.0, 0.0)
+
+
+class LateFrames(StaticMounts):
+    """Knows every frame once it was told to."""
+
+    patience = 1.0
+    known = False
+
+    def transform(self, frame: str, stamp: int, pose: Any) -> Transform | None:
+        return IDENTITY if self.known or frame in ("", "map") else None
+
+
+def test_f23_a_late_transform_is_waited_for_without_holding_up_the_rest() -> None:
+    steady = FakeClock()
+    frames = LateFrames()
+    bench = Bench(seen(), scene(), resolver=frames, steady=steady.now_ns)
+    intake = bench.intake
+    intake.put("detections", ros.own_array(1000.0, "camera", ros.own("cup", 0.9, (2.0, 0.0, 0.0))), DETECTIONS)
+    bench.say("meanwhile")
+    step(intake)
+    assert bench.texts == ["meanwhile"] and bench.sink.looks == [] and intake.waiting == 1
+    frames.known = True
+    step(intake)
+    assert bench.sink.looks[0][0] == [Detection("cup", 0.9, (2.0, 0.0, 0.0))]
+
+
+def test_f23_a_transform_that_never_comes_costs_its_patience_only() -> None:
+    steady = FakeClock()
+    bench = Bench(seen(), resolver=LateFrames(), steady=steady.now_ns)
+    bench.intake.put("detections", ros.own_array(1000.0, "camera", ros.own("cup", 0.9, (2.0, 0.0, 0.0))), DETECTIONS)
+    step(bench.intake)
+    assert bench.sink.looks == []
+    steady.advance(1.0)
+    step(bench.intake)
+    assert bench.sink.looks[0][0] == [Detection("cup", 0.9, None)]
+
+
+def step(intake: Intake) -> None:
+    """One round of the worker, which may put messages aside."""
+    intake._step()
+
+
+# ---- time
+
+
+def test_f4_stamp_zero_is_the_time_of_arrival_and_marked() -> None:
+    bench = Bench(seen(), body())
+    bench.intake.put("battery", ros.make(BATTERY, percentage=0.5, present=True), BATTERY)
+    row = bench.work().sink.rows[0]
+    assert (row.stamp, row.stamp_source) == (1000 * NS, "receive: stamp 0")
+
+
+def test_f5_a_stamp_an_hour_ahead_and_a_negative_one() -> None:
+    bench = Bench(seen())
+    for seconds in (4600.0, -1.0):
+        bench.intake.put("detections", ros.own_array(seconds, "map", ros.own("cup")), DETECTIONS)
+    bench.work()
+    assert [stamp for _, stamp, _ in bench.sink.looks] == [1000 * NS]
+    assert dict(bench.intake.counts["detections"].refusals) == {"negative stamp": 1}
+
+
+def test_f3_without_a_clock_nothing_is_stored() -> None:
+    bench = Bench(scene(), seen(), seconds=0.0)
+    bench.say("too early")
+    bench.intake.put("detections", ros.own_array(5.0, "map", ros.own("cup")), DETECTIONS)
+    bench.work()
+    assert bench.sink.rows == [] and bench.sink.looks == []
+    assert dict(bench.intake.counts["scene"].refusals) == {"the clock has not started": 1}
+
+
+def test_f1_when_the_clock_goes_back_the_old_poses_are_forgotten_and_storing_goes_on() -> None:
+    bench = Bench(scene())
+    bench.drive(5.0)
+    bench.say("first loop")
+    bench.work()
+    bench.clock.set(900.0)
+    bench.say("second loop, no pose yet")
+    bench.work()
+    bench.clock.advance(1.0)
+    bench.drive(7.0)
+    bench.say("second loop")
+    bench.work()
+    assert bench.sink.sessions == ["clock went back"]
+    assert [(row.stamp // NS, row.position) for row in bench.sink.rows] == [
+        (1000, (5.0, 0.0, 0.0)),
+        (900, None),
+        (901, (7.0, 0.0, 0.0)),
+    ]
+
+
+def test_f1_what_came_before_the_jump_is_stored_before_the_new_session() -> None:
+    bench = Bench(scene(max_rate_hz=1.0))
+    bench.say("passes")
+    bench.clock.advance(0.1)
+    bench.say("held by the rate")
+    bench.work()
+    bench.clock.set(900.0)
+    bench.say("after")
+    bench.work()
+    assert bench.texts == ["passes", "held by the rate", "after"]
+    assert [row.stamp for row in bench.sink.rows] == [1000 * NS, 1000 * NS + 100_000_000, 900 * NS]
+
+
+def test_two_clocks_on_one_topic_do_not_mix() -> None:
+    bench = Bench(seen(), seconds=1_000_000.0)
+    for seconds in (1_000_000.0, 12.0):
+        bench.intake.put("detections", ros.own_array(seconds, "map", ros.own("cup")), DETECTIONS)
+    bench.work()
+    assert [stamp for _, stamp, _ in bench.sink.looks] == [1_000_000 * NS, 1_000_000 * NS]
+
+
+# ---- rates
+
+
+def test_at_most_so_many_messages_a_second_the_newest_kept() -> None:
+    bench = Bench(scene(max_rate_hz=2.0))
+    for i in range(31):  # one second at 30 Hz
+        bench.say(f"frame {i}")
+        bench.work()
+        bench.clock.advance(1 / 30)
+    bench.clock.advance(1.0)
+    bench.work()
+    assert bench.texts == ["frame 0", "frame 14", "frame 28", "frame 30"]
+    counts = bench.intake.counts["scene"]
+    assert (counts.received, counts.taken, counts.thinned) == (31, 4, 27)
+
+
+def test_a_publisher_of_just_the_allowed_rate_is_not_thinned() -> None:
+    bench = Bench(scene(max_rate_hz=2.0))
+    for i in range(10):
+        bench.say(f"frame {i}")
+        bench.work()
+        bench.clock.advance(0.48 if i % 2 else 0.52)
+    assert bench.intake.counts["scene"].taken == 10
+
+
+def test_body_readings_are_stored_when_they_move_or_after_a_silence() -> None:
+    bench = Bench(body(min_change=0.05, max_silence=10.0))
+    for percentage in (0.80, 0.79, 0.76, 0.75, 0.74, 0.74):
+        bench.intake.put("battery", ros.make(BATTERY, percentage=percentage, present=True), BATTERY)
+        bench.work()
+        bench.clock.advance(3.0)
+    for _ in range(3):
+        bench.intake.put("battery", ros.make(BATTERY, percentage=0.74, present=True), BATTERY)
+        bench.work()
+        bench.clock.advance(3.0)
+    assert [row.value for row in bench.sink.rows] == [0.80, 0.75, 0.74]
+    assert bench.intake.counts["battery"].thinned == 6
+
+
+def test_a_trigger_topic_stores_the_newest_message() -> None:
+    bench = Bench(scene(trigger="/snapshot"))
+    bench.say("one")
+    bench.say("two")
+    bench.work()
+    assert bench.texts == []
+    bench.intake.fire("/snapshot")
+    bench.intake.fire("/other")
+    bench.intake.fire("/snapshot")
+    bench.work()
+    assert bench.texts == ["two"]
+
+
+def test_a_trigger_rate_stores_the_newest_message_of_each_period() -> None:
+    bench = Bench(scene(trigger="1 Hz"))
+    for i in range(25):
+        bench.say(f"frame {i}")
+        bench.work()
+        bench.clock.advance(0.1)
+    assert bench.texts == ["frame 0", "frame 10", "frame 20"]
+
+
+def test_auto_store_off_holds_the_newest_until_it_is_released() -> None:
+    bench = Bench(scene(), auto_store=False)
+    bench.say("one")
+    bench.say("two")
+    bench.work()
+    assert bench.texts == []
+    bench.intake.release()
+    assert bench.texts == ["two"]
+
+
+# ---- load and faults
+
+
+def test_f8_a_full_queue_drops_the_oldest_of_the_busiest_layer() -> None:
+    bench = Bench(scene(), body(), queue_size=10)
+    bench.intake.put("battery", ros.make(BATTERY, percentage=0.5, present=True), BATTERY)
+    for i in range(20):
+        bench.say(f"frame {i}")
+    bench.work()
+    assert bench.texts[1:] == [f"frame {i}" for i in range(11, 20)]
+    assert bench.intake.counts["scene"].dropped == 11 and bench.intake.counts["battery"].dropped == 0
+
+
+def test_f8_a_row_has_the_time_of_its_message_not_of_its_turn() -> None:
+    bench = Bench(scene())
+    bench.say("now")
+    bench.clock.advance(60.0)
+    assert bench.work().sink.rows[0].stamp == 1000 * NS
+
+
+def test_f17_layers_of_one_type_are_independent() -> None:
+    bench = Bench(scene(), LayerSettings("speech", topic="/speech", max_rate_hz=0.0))
+    bench.say("a door", "scene")
+    bench.say("hello", "speech")
+    bench.say("", "speech")
+    bench.work()
+    assert [(row.layer, row.text) for row in bench.sink.rows] == [("scene", "a door"), ("speech", "hello")]
+    assert bench.intake.counts["scene"].refused == 0 and bench.intake.counts["speech"].refused == 1
+
+
+def test_what_the_disk_does_not_take_is_counted_as_dropped() -> None:
+    bench = Bench(scene())
+    bench.sink.fails = StorageError("disk full")
+    bench.say("lost")
+    bench.work()
+    bench.sink.fails = None
+    bench.say("kept")
+    bench.work()
+    assert bench.texts == ["kept"]
+    assert (bench.intake.counts["scene"].dropped, bench.intake.counts["scene"].taken) == (1, 1)
+
+
+def test_a_message_that_is_not_what_its_type_says_is_refused() -> None:
+    bench = Bench(scene())
+    for wrong in (None, 7, object()):
+        bench.intake.put("scene", wrong, STRING)
+    bench.work()
+    assert bench.intake.counts["scene"].refused == 3 == bench.total("scene")
+
+
+def test_the_worker_takes_what_many_threads_bring_and_nothing_is_lost() -> None:
+    bench = Bench(scene(), queue_size=10_000)
+    bench.intake.start()
+
+    def bring(name: str) -> None:
+        for i in range(200):
+            bench.say(f"{name} {i}")
+
+    threads = [threading.Thread(target=bring, args=(str(n),)) for n in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    bench.intake.stop()
+    assert len(set(bench.texts)) == 1000 == bench.total("scene")
+    for n in range(5):
+        assert [t for t in bench.texts if t.startswith(f"{n} ")] == [f"{n} {i}" for i in range(200)]
+
+
+def test_the_worker_waits_a_moment_for_the_pose_after_the_message() -> None:
+    bench = Bench(scene())
+    bench.drive(0.0)
+    bench.clock.advance(1.0)
+    bench.intake.start()
+    bench.say("half way")
+    bench.clock.advance(1.0)
+    bench.drive(4.0)
+    wait_for(lambda: bool(bench.sink.rows))
+    bench.intake.stop()
+    assert bench.sink.rows[0].position == pytest.approx((2.0, 0.0, 0.0))
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    """Wait for a condition that a thread brings about."""
+    done = threading.Event()
+    for _ in range(500):
+        if condition():
+            return
+        done.wait(0.01)
+    pytest.fail("it did not come")
+
+
+def test_reports_are_throttled(caplog: pytest.LogCaptureFixture) -> None:
+    steady = FakeClock()
+    bench = Bench(scene(), steady=steady.now_ns)
+    for seconds in (0.0, 1.0, 60.0):
+        steady.advance(seconds)
+        for _ in range(100):
+            bench.say("")
+        bench.work()
+    assert [record.getMessage() for record in caplog.records] == ["layer scene: message refused: empty text"] * 2
