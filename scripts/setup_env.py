@@ -51,7 +51,9 @@ def check_machine(sourced: bool) -> None:
 
 def pip_install(*arguments: str | Path) -> None:
     """Installs into `.venv` and exits with pip's code when that fails."""
-    command = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *arguments]
+    # Bytecode is left to the first import: compiling all of torch and its kin takes longer than the rest.
+    options = ["--quiet", "--disable-pip-version-check", "--no-compile"]
+    command = [PYTHON, "-m", "pip", "install", *options, *arguments]
     code = subprocess.run(command, check=False).returncode
     if code:
         sys.exit(code)
