@@ -131,9 +131,7 @@ def test_the_detections_arrive_as_the_package_s_own_type(ros_context: Any, speak
 
 def test_the_3d_detections_arrive_as_the_published_type(ros_context: Any, speaker: Node, tmp_path: Path) -> None:
     """F18: the field layout of vision_msgs from Humble on."""
-    published = pytest.importorskip(
-        "vision_msgs.msg", reason="vision_msgs is neither installed nor built"
-    )
+    published = pytest.importorskip("vision_msgs.msg", reason="vision_msgs is neither installed nor built")
     written = generate(tmp_path, variant="vision_msgs")
     ear = Ear(ros_context, {"/detections_3d": published.Detection3DArray})
     sent = player.play(written.bag, 200.0, speaker, ["/detections_3d"], start_delay=0.2).sent["/detections_3d"]
