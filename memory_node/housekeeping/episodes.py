@@ -1,30 +1,32 @@
-"""Episodes: started and ended by somebody, and those that silence divides.
+"""Episodes that somebody starts and ends; each function runs inside a write of the facade.
 
-`start_episode`, `end_episode` and `close_abandoned` run inside a write of the facade; `Episodes` is the job.
+`silence.py` has the job that links the rows outside them.
 """
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from memory_node.errors import InvalidArgument
-from memory_node.graph import NO_ID, EdgeType, Episode
+from memory_node.graph import NO_ID, EdgeType, Episode, PositionSource
 from memory_node.housekeeping import gists, members
-from memory_node.storage import edges, episodes
+from memory_node.housekeeping.extractive import Extractive
+from memory_node.storage import edges, episodes, jobs
 
 if TYPE_CHECKING:
     from memory_node.config import Settings
     from memory_node.storage.database import Transaction
 
+JOB = "episodes"
+"""Name of the job that links rows; its cursor holds the ended episodes whose vector is still to come."""
 ENDINGS = ("completed", "abandoned")
 
 
 @dataclass(frozen=True)
 class EndedEpisode:
-    """What ending an episode gave: its id, the gists of its rows and its sub-episodes' that ended with it, its summary."""
+    """What ending an episode gave: id, summary, gists of its rows and of sub-episodes that ended with it."""
 
     id: int
     gist_ids: tuple[int, ...]
@@ -63,16 +65,16 @@ def start_episode(
         id=NO_ID, name=name.strip(), status="active", start=now, end=None, parent_id=parent_id, frame=frame,
         metadata=metadata or {},
     )
-    before = episodes.before(tx.conn, now, session_id, parent_id)
     id_ = episodes.insert(tx, episode, session_id, map_id)
     if parent_id != NO_ID:
         edges.add(tx, id_, parent_id, EdgeType.SUBTASK_OF)
-    if before is not None:
-        edges.add(tx, id_, before, EdgeType.FOLLOWS)
+    episodes.chain(tx, id_)
     return id_
 
 
-def end_episode(tx: Transaction, id_: int, status: str, now: int, settings: Settings, rewrite: bool = False) -> EndedEpisode:
+def end_episode(
+    tx: Transaction, id_: int, status: str, now: int, settings: Settings, rewrite: bool = False
+) -> EndedEpisode:
     """End an episode with its running sub-episodes, and summarise their rows at once, without a language model.
 
     Args:
@@ -117,13 +119,19 @@ def close_abandoned(tx: Transaction, settings: Settings) -> list[int]:
 
 
 def close(tx: Transaction, id_: int, status: str, end: int | None, settings: Settings) -> None:
-    """Write what is known of an episode once it is over: its end, place, spread, count and summary."""
+    """Write what is known of an episode once it is over: its end (ns), place, spread, count and summary."""
     episode = episodes.get(tx.conn, id_)
     assert episode is not None
     ids = episodes.descendants(tx.conn, id_)
     end = episode.start if end is None else max(end, episode.start)
     place, radius = members.place(tx.conn, ids)
-    episodes.update(
-        tx, id_, status=status, end=end, last_stamp=end, position=place, radius=radius,
-        observation_count=members.count(tx.conn, id_), summary=members.summary(tx.conn, ids, settings),
+    summary = Extractive(settings.time_zone).summarize(
+        members.of_episodes(tx.conn, ids), settings.consolidation_max_text
     )
+    episodes.update(
+        tx, id_, status=status, ended=end, last_stamp=end, position=place, radius=radius, summary=summary,
+        position_source=PositionSource.NONE if place is None else PositionSource.OBSERVER,
+        observation_count=members.count(tx.conn, id_),
+    )
+    waiting = jobs.cursor(tx.conn, JOB).get("pending", [])
+    jobs.save_cursor(tx, JOB, {"pending": [*(one for one in waiting if one != id_), id_]})

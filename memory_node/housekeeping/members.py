@@ -5,16 +5,23 @@ Rows of interoception are left out everywhere.
 
 from __future__ import annotations
 
+import json
 import math
 import sqlite3
 from collections.abc import Sequence
+from typing import Any
 
-from memory_node.graph import EdgeType, Position, Tier
+from memory_node.graph import EdgeType, Kind, Position, Tier
+from memory_node.housekeeping.extractive import items_of
 from memory_node.protocols import SummaryRow
 from memory_node.storage.ids import id_table
 
 MAX_TEXTS = 1000
 """Distinct texts a summary is made of; the most frequent go first."""
+
+GIST_ROW = """n.id, t.body, g.layers, n.stamp, n.last_stamp, n.x, n.y, n.z
+FROM node AS n JOIN gist AS g ON g.id = n.id JOIN text AS t ON t.id = n.text_id"""
+"""Columns and tables of a query whose rows `gist_items` takes."""
 
 _PERCEIVED = "n.kind = 1 AND n.layer_id NOT IN (SELECT id FROM layer WHERE internal = 1)"
 _INSIDE = f"FROM node AS n WHERE n.episode_id IN (SELECT value FROM json_each(?)) AND {_PERCEIVED}"
@@ -39,7 +46,7 @@ def last_stamp(conn: sqlite3.Connection, episode_ids: Sequence[int]) -> int | No
 
 
 def place(conn: sqlite3.Connection, episode_ids: Sequence[int]) -> tuple[Position | None, float]:
-    """Return the centroid (m) of the rows of episodes and the distance (m) to the farthest; None, 0.0 without places."""
+    """Return the centroid (m) of the rows of episodes and the distance (m) to the farthest; without places None, 0."""
     ids = id_table(episode_ids)
     x, y, z = conn.execute(f"SELECT avg(n.x), avg(n.y), avg(n.z) {_INSIDE} AND n.x IS NOT NULL", (ids,)).fetchone()
     if x is None:
@@ -58,16 +65,54 @@ def folded(conn: sqlite3.Connection, ids: Sequence[int]) -> list[SummaryRow]:
     return [_row(row) for row in conn.execute(_FOLDED.format(which=which), (id_table(ids),))]
 
 
-def folded_raw(conn: sqlite3.Connection, episode_ids: Sequence[int]) -> list[SummaryRow]:
-    """The same of the rows of episodes that no gist summarises yet."""
-    which = f"n.episode_id IN (SELECT value FROM json_each(?)) AND n.tier = {int(Tier.SHORT_TERM)}"
-    return [_row(row) for row in conn.execute(_FOLDED.format(which=which), (id_table(episode_ids),))]
-
-
 def of_gist(conn: sqlite3.Connection, gist_id: int) -> list[SummaryRow]:
     """The same of what a gist summarises and still has a text."""
     which = f"n.id IN (SELECT target FROM edge WHERE source = ? AND type = {int(EdgeType.SUMMARIZES)})"
     return [_row(row) for row in conn.execute(_FOLDED.format(which=which), (gist_id,))]
+
+
+def of_episodes(conn: sqlite3.Connection, episode_ids: Sequence[int]) -> list[SummaryRow]:
+    """The same of the rows of episodes; where some were archived, their gists speak for the summarised ones."""
+    ids = id_table(episode_ids)
+    archived = conn.execute(f"SELECT 1 {_INSIDE} AND n.tier = {int(Tier.ARCHIVED)} LIMIT 1", (ids,)).fetchone()
+    which = "n.episode_id IN (SELECT value FROM json_each(?))"
+    if archived is None:
+        return [_row(row) for row in conn.execute(_FOLDED.format(which=which), (ids,))]
+    raw = _FOLDED.format(which=f"{which} AND n.tier = {int(Tier.SHORT_TERM)}")
+    return [*of_gists(conn, episode_ids), *(_row(row) for row in conn.execute(raw, (ids,)))]
+
+
+def of_gists(conn: sqlite3.Connection, episode_ids: Sequence[int]) -> list[SummaryRow]:
+    """Return the items of the gists of episodes, for a summary."""
+    rows = conn.execute(
+        f"SELECT {GIST_ROW} WHERE n.episode_id IN (SELECT value FROM json_each(?)) AND n.kind = {int(Kind.GIST)}"
+        " AND n.text_id IS NOT NULL ORDER BY n.stamp, n.id",
+        (id_table(episode_ids),),
+    )
+    return [item for row in rows for item in gist_items(row)]
+
+
+def gist_items(row: tuple[Any, ...]) -> list[SummaryRow]:
+    """Return the items of a gist, read with GIST_ROW, each as a row of the gist's span and place."""
+    id_, text, layers, first, last, x, y, z = row
+    position = None if x is None else (x, y, z)
+    layer = json.loads(layers)[0]
+    return [SummaryRow(id_, item, layer, first, last, position, count) for item, count in items_of(text)]
+
+
+def weights(conn: sqlite3.Connection, episode_ids: Sequence[int]) -> dict[int, int]:
+    """Return the texts that stand for the rows of episodes, with how many rows each stands for; at most MAX_TEXTS.
+
+    A gist's text stands for those of its members that were archived.
+    """
+    ids = id_table(episode_ids)
+    own = f"SELECT n.text_id, count(*) {_INSIDE} AND n.text_id IS NOT NULL GROUP BY n.text_id"
+    gone = f"""SELECT g.text_id, count(*) FROM node AS g
+        JOIN edge AS e ON e.source = g.id AND e.type = {int(EdgeType.SUMMARIZES)} JOIN node AS n ON n.id = e.target
+        WHERE g.episode_id IN (SELECT value FROM json_each(?)) AND g.kind = {int(Kind.GIST)} AND g.text_id IS NOT NULL
+        AND n.tier = {int(Tier.ARCHIVED)} GROUP BY g.text_id"""
+    rows = conn.execute(f"{own} UNION ALL {gone} ORDER BY 2 DESC, 1 LIMIT {MAX_TEXTS}", (ids, ids))
+    return dict(rows.fetchall())
 
 
 def _row(row: tuple[int, str, str, int, int, float | None, float, float, int]) -> SummaryRow:

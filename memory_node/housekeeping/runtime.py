@@ -87,6 +87,7 @@ class JobContext:
         foreground: queries being answered.
         forced: somebody asked for this run, so nothing is held back to be done in one go later.
         dry_run: tell what would be done, write nothing.
+        present, now: session and time (ns) of this installment.
     """
 
     db: Database
@@ -100,10 +101,14 @@ class JobContext:
     closing: threading.Event = field(default_factory=threading.Event)
     forced: bool = True
     dry_run: bool = False
+    present: int = 0
+    now: int = 0
     deadline: float = 0.0
 
     def begin_step(self) -> None:
-        """Start the time of an installment."""
+        """Start the time of an installment; look at the clock, outside any snapshot of the database."""
+        self.present = self.session_id()
+        self.now = self.now_ns()
         self.deadline = time.monotonic() + INSTALLMENT
 
     def should_yield(self) -> bool:

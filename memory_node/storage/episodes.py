@@ -5,21 +5,18 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from memory_node.graph import NO_ID, EdgeType, Episode, Kind, Node, PositionSource
-from memory_node.storage import nodes
+from memory_node.storage import edges, nodes
 from memory_node.storage.ids import id_table
-
-if TYPE_CHECKING:
-    from memory_node.storage.database import Transaction
+from memory_node.storage.writer import Transaction
 
 _SELECT = """
 SELECT e.id, t.body, e.status, n.stamp, e.ended, e.parent_id, e.observation_count, e.summary, n.x, n.y, n.z, n.frame,
        e.radius, e.explicit, n.metadata
 FROM episode AS e JOIN node AS n ON n.id = e.id LEFT JOIN text AS t ON t.id = n.text_id
 """
-_NODE_COLUMNS = ("stamp", "last_stamp", "frame", "map_id", "position")
 _OWN_COLUMNS = ("status", "ended", "observation_count", "summary", "radius")
 
 
@@ -32,17 +29,16 @@ def insert(
         map_id: name of the map.
         last_stamp: stamp of its newest row; None: its end, or its start while it runs.
     """
-    id_ = tx.new_id()
     if last_stamp is None:
         last_stamp = episode.start if episode.end is None else episode.end
     node = Node(
-        id=id_, kind=Kind.EPISODE, layer="", text=episode.name, text_id=None, stamp=episode.start,
+        id=NO_ID, kind=Kind.EPISODE, layer="", text=episode.name, text_id=None, stamp=episode.start,
         last_stamp=last_stamp, position=episode.position,
         position_source=PositionSource.NONE if episode.position is None else PositionSource.OBSERVER,
         frame=episode.frame, map_id=map_id, session_id=session_id, episode_id=episode.parent_id,
         metadata=episode.metadata,
     )
-    nodes.insert(tx, node)
+    id_ = nodes.insert(tx, node)
     tx.conn.execute(
         "INSERT INTO episode (id, status, explicit, parent_id, ended, observation_count, summary, radius)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -61,7 +57,8 @@ def get(conn: sqlite3.Connection, id_: int) -> Episode | None:
 def get_many(conn: sqlite3.Connection, ids: Iterable[int]) -> list[Episode]:
     """Return episodes in the order of ids, missing ones left out."""
     wanted = list(ids)
-    found = {e.id: e for e in _records(conn, _SELECT + " WHERE e.id IN (SELECT value FROM json_each(?))", (id_table(wanted),))}
+    sql = _SELECT + " WHERE e.id IN (SELECT value FROM json_each(?))"
+    found = {episode.id: episode for episode in _records(conn, sql, (id_table(wanted),))}
     return [found[id_] for id_ in wanted if id_ in found]
 
 
@@ -103,20 +100,39 @@ def descendants(conn: sqlite3.Connection, id_: int) -> list[int]:
     return [row[0] for row in rows]
 
 
-def before(conn: sqlite3.Connection, stamp: int, session_id: int, parent_id: int = NO_ID) -> int | None:
-    """Return the episode that came last before a stamp (ns) at the same level: of this session, else of one before."""
-    same = conn.execute(
-        f"SELECT n.id FROM node AS n JOIN episode AS e ON e.id = n.id WHERE n.kind = {int(Kind.EPISODE)} AND n.stamp <= ?"
-        " AND n.session_id = ? AND e.parent_id = ? ORDER BY n.stamp DESC, n.id DESC LIMIT 1",
-        (stamp, session_id, parent_id),
+def chain(tx: Transaction, id_: int) -> None:
+    """Let an episode follow the one before it at its level, and the one that followed that one follow it.
+
+    Before it is what began last before it in its session, else the last of an earlier session.
+    """
+    start, session_id, parent_id = tx.conn.execute(
+        "SELECT stamp, session_id, parent_id FROM node JOIN episode USING (id) WHERE id = ?", (id_,)
     ).fetchone()
-    if same is None:
-        same = conn.execute(
-            "SELECT e.id FROM episode AS e JOIN node AS n ON n.id = e.id WHERE e.parent_id = ? AND n.session_id < ?"
-            " ORDER BY e.id DESC LIMIT 1",
-            (parent_id, session_id),
-        ).fetchone()
-    return None if same is None else int(same[0])
+    before = _before(tx.conn, id_, start, session_id, parent_id)
+    if before is None:
+        return
+    for later in edges.sources(tx.conn, before, EdgeType.FOLLOWS):
+        began, session = tx.conn.execute("SELECT stamp, session_id FROM node WHERE id = ?", (later,)).fetchone()
+        if (session, began) > (session_id, start):
+            tx.conn.execute(
+                "DELETE FROM edge WHERE source = ? AND target = ? AND type = ?", (later, before, int(EdgeType.FOLLOWS))
+            )
+            edges.add(tx, later, id_, EdgeType.FOLLOWS)
+    edges.add(tx, id_, before, EdgeType.FOLLOWS)
+
+
+def _before(conn: sqlite3.Connection, id_: int, start: int, session_id: int, parent_id: int) -> int | None:
+    row = conn.execute(
+        f"SELECT n.id FROM node AS n JOIN episode AS e ON e.id = n.id WHERE n.kind = {int(Kind.EPISODE)}"
+        " AND (n.stamp, n.id) < (?, ?) AND n.session_id = ? AND e.parent_id = ?"
+        " ORDER BY n.stamp DESC, n.id DESC LIMIT 1",
+        (start, id_, session_id, parent_id),
+    ).fetchone() or conn.execute(
+        "SELECT e.id FROM episode AS e JOIN node AS n ON n.id = e.id WHERE e.parent_id = ? AND n.session_id < ?"
+        " ORDER BY e.id DESC LIMIT 1",
+        (parent_id, session_id),
+    ).fetchone()
+    return None if row is None else int(row[0])
 
 
 def add_members(tx: Transaction, id_: int, node_ids: Sequence[int]) -> None:
@@ -134,17 +150,12 @@ def add_members(tx: Transaction, id_: int, node_ids: Sequence[int]) -> None:
 
 
 def update(tx: Transaction, id_: int, **columns: Any) -> None:
-    """Change an episode: status, end, observation_count, summary, radius, last_stamp, position, frame, start."""
-    names = {"end": "ended", "start": "stamp"}
-    changes = {names.get(name, name): value for name, value in columns.items()}
-    unknown = set(changes) - set(_NODE_COLUMNS) - set(_OWN_COLUMNS)
-    if unknown:
-        raise TypeError(f"an episode has no {', '.join(sorted(unknown))}")
-    own = {name: value for name, value in changes.items() if name in _OWN_COLUMNS}
+    """Change an episode: status, ended, observation_count, summary, radius, and the fields of its node (graph.Node)."""
+    own = {name: columns.pop(name) for name in _OWN_COLUMNS if name in columns}
     if own:
         assignments = ", ".join(f"{name} = ?" for name in own)
         tx.conn.execute(f"UPDATE episode SET {assignments} WHERE id = ?", (*own.values(), id_))
-    nodes.update(tx, id_, **{name: value for name, value in changes.items() if name in _NODE_COLUMNS})
+    nodes.update(tx, id_, **columns)
 
 
 def _records(conn: sqlite3.Connection, sql: str, parameters: tuple[Any, ...]) -> list[Episode]:

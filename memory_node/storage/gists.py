@@ -5,19 +5,18 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from memory_node.graph import EdgeType, Gist, Kind, Node, PositionSource, Tier
-from memory_node.storage import nodes, texts
+from memory_node.graph import NO_ID, EdgeType, Gist, Kind, Node, PositionSource, Tier
+from memory_node.storage import nodes
 from memory_node.storage.ids import id_table
-
-if TYPE_CHECKING:
-    from memory_node.storage.database import Transaction
+from memory_node.storage.writer import Transaction
 
 _SELECT = """
 SELECT g.id, t.body, g.layers, n.stamp, n.last_stamp, g.observation_count, n.x, n.y, n.z, n.frame, g.radius,
        g.episode_id, g.level, g.author, m.name
-FROM gist AS g JOIN node AS n ON n.id = g.id LEFT JOIN text AS t ON t.id = n.text_id LEFT JOIN map AS m ON m.id = n.map_id
+FROM gist AS g JOIN node AS n ON n.id = g.id LEFT JOIN text AS t ON t.id = n.text_id
+LEFT JOIN map AS m ON m.id = n.map_id
 """
 
 
@@ -35,14 +34,13 @@ def insert(
         session_id: session of its members.
         rewrite: a language model's text is still wanted.
     """
-    id_ = tx.new_id()
     node = Node(
-        id=id_, kind=Kind.GIST, layer="", text=gist.text, text_id=None, stamp=gist.start, last_stamp=gist.end,
+        id=NO_ID, kind=Kind.GIST, layer="", text=gist.text, text_id=None, stamp=gist.start, last_stamp=gist.end,
         position=gist.position,
         position_source=PositionSource.NONE if gist.position is None else PositionSource.OBSERVER,
         frame=gist.frame, map_id=gist.map_id, tier=Tier.LONG_TERM, session_id=session_id, episode_id=gist.episode_id,
     )
-    nodes.insert(tx, node)
+    id_ = nodes.insert(tx, node)
     tx.conn.execute(
         "INSERT INTO gist (id, level, layers, observation_count, radius, episode_id, author, rewrite)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -71,7 +69,8 @@ def add_members(tx: Transaction, id_: int, member_ids: Sequence[int]) -> None:
 def get_many(conn: sqlite3.Connection, ids: Iterable[int]) -> list[Gist]:
     """Return gists in the order of ids, missing ones left out."""
     wanted = list(ids)
-    found = {g.id: g for g in _records(conn, _SELECT + " WHERE g.id IN (SELECT value FROM json_each(?))", (id_table(wanted),))}
+    sql = _SELECT + " WHERE g.id IN (SELECT value FROM json_each(?))"
+    found = {gist.id: gist for gist in _records(conn, sql, (id_table(wanted),))}
     return [found[id_] for id_ in wanted if id_ in found]
 
 
@@ -92,16 +91,19 @@ def in_window(
 
 def of_episode(conn: sqlite3.Connection, episode_id: int) -> list[Gist]:
     """Return the gists of one episode, the earliest first."""
-    return _records(conn, _SELECT + " WHERE n.episode_id = ? AND n.kind = 3 ORDER BY n.stamp, n.id", (episode_id,))
+    sql = _SELECT + " WHERE n.episode_id = ? AND n.kind = ? ORDER BY n.stamp, n.id"
+    return _records(conn, sql, (episode_id, int(Kind.GIST)))
 
 
 def set_text(tx: Transaction, id_: int, text: str, author: str) -> None:
     """Replace the text of a gist with a language model's."""
-    old = tx.conn.execute("SELECT text_id FROM node WHERE id = ?", (id_,)).fetchone()[0]
-    nodes.update(tx, id_, text_id=texts.intern(tx, text))
+    nodes.update(tx, id_, text=text)
     tx.conn.execute("UPDATE gist SET author = ?, rewrite = 0 WHERE id = ?", (author, id_))
-    if old is not None:
-        texts.drop_unused(tx, [old])
+
+
+def keep_text(tx: Transaction, id_: int) -> None:
+    """Want no language model's text for a gist any more."""
+    tx.conn.execute("UPDATE gist SET rewrite = 0 WHERE id = ?", (id_,))
 
 
 def _records(conn: sqlite3.Connection, sql: str, parameters: Sequence[Any]) -> list[Gist]:

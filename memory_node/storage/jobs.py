@@ -6,10 +6,9 @@ import json
 import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from memory_node.storage.database import Transaction
+from memory_node.storage.writer import Transaction
 
 
 @dataclass(frozen=True)

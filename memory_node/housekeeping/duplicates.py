@@ -1,0 +1,162 @@
+"""Stored notes that say the same: the newer survives, the older leaves the indexes and stays, joined by SUPERSEDES.
+
+A note is what was stored on purpose: an observation that was long-term from the start, so no gist takes it and it keeps
+its text. `store_note` makes one of a row and is the check at write time; the job finds those whose vectors came later.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from memory_node.graph import EdgeType, Tier
+from memory_node.housekeeping.runtime import JobContext, StepResult
+from memory_node.storage import edges, jobs, nodes, vectors
+from memory_node.storage.ids import id_table
+from memory_node.storage.writer import Transaction
+
+NEIGHBOURS = 50
+"""Texts nearest to a note's that are looked at."""
+BATCH = 2000
+"""Rows newer than the cursor that one installment looks through."""
+
+SAVE_EVERY = 20_000
+"""Rows looked through after which the cursor is written although there was no note among them."""
+
+Similar = Callable[[Any, int], tuple[Sequence[int], Sequence[float]]]
+
+_NOTE = f"""kind = 1 AND tier = {int(Tier.LONG_TERM)} AND text_id IS NOT NULL AND NOT EXISTS
+(SELECT 1 FROM edge WHERE target = node.id AND type = {int(EdgeType.SUMMARIZES)})"""
+
+
+@dataclass(frozen=True)
+class Duplicate:
+    """Two notes that say the same: the newer, the older and their cosine."""
+
+    newer_id: int
+    older_id: int
+    cosine: float
+
+
+def store_note(tx: Transaction, id_: int, similar: Similar | None, threshold: float) -> list[Duplicate]:
+    """Make a note of a row that was just stored and demote older notes that say the same; returns these."""
+    nodes.update(tx, id_, tier=Tier.LONG_TERM)
+    found = older(tx.conn, id_, similar, threshold)
+    for one in found:
+        demote(tx, one)
+    return found
+
+
+def older(conn: sqlite3.Connection, id_: int, similar: Similar | None, threshold: float) -> list[Duplicate]:
+    """Return the notes of the same layer and map that a note repeats: same text, or cosine of at least threshold.
+
+    Args:
+        similar: text ids most like a vector, with cosines; None: only the same text counts.
+    """
+    row = conn.execute("SELECT text_id, layer_id, map_id, stamp FROM node WHERE id = ?", (id_,)).fetchone()
+    if row is None or row[0] is None:
+        return []
+    text_id, layer_id, map_id, stamp = row
+    cosines = {text_id: 1.0}
+    model = vectors.active_model(conn)
+    if similar is not None and model is not None:
+        _, own = vectors.of_texts(conn, model.id, [text_id])
+        for vector in own:
+            near = zip(*similar(vector, NEIGHBOURS), strict=True)
+            cosines |= {int(text): float(cosine) for text, cosine in near if cosine >= threshold and text != text_id}
+    rows = conn.execute(
+        "SELECT id, text_id FROM node WHERE text_id IN (SELECT value FROM json_each(?)) AND layer_id = ? AND map_id = ?"
+        f" AND (stamp, id) < (?, ?) AND {_NOTE} ORDER BY id",
+        (id_table(cosines), layer_id, map_id, stamp, id_),
+    )
+    return [Duplicate(id_, other, cosines[text]) for other, text in rows]
+
+
+def demote(tx: Transaction, one: Duplicate) -> None:
+    """Take the older of two notes out of the indexes; its row and text stay, and SUPERSEDES leads to it."""
+    nodes.update(tx, one.older_id, tier=Tier.ARCHIVED)
+    edges.add(tx, one.newer_id, one.older_id, EdgeType.SUPERSEDES)
+
+
+class Duplicates:
+    """The job `duplicates`. A dry run answers with what it would demote.
+
+    Cursor: revision and id up to which rows were looked through, and notes whose vector is still to come. It is written
+    when there was something, or far enough, so that rows of other kinds cost no write.
+    """
+
+    name = "duplicates"
+
+    def __init__(self) -> None:
+        self._cursor: dict[str, Any] | None = None
+        self._unsaved = 0
+
+    def step(self, context: JobContext) -> StepResult:
+        threshold = context.settings().duplicate_threshold
+        if context.dry_run:
+            return self._dry_run(context, threshold)
+        with context.db.read() as conn:
+            cursor = self._cursor or {"revision": 0, "id": 0, "pending": [], **jobs.cursor(conn, self.name)}
+            notes, position, scanned = _newer(conn, cursor)
+            ready, waiting = _embedded(conn, [*cursor["pending"], *notes])
+            found = _distinct(one for id_ in ready for one in older(conn, id_, context.similar, threshold))
+        after = {**position, "pending": waiting}
+        self._unsaved += scanned
+        if notes or waiting != cursor["pending"] or self._unsaved >= SAVE_EVERY:
+            context.db.write(lambda tx: self._write(tx, found, after))
+            self._unsaved = 0
+        self._cursor = after
+        return StepResult(scanned, 2 * len(found), done=scanned < BATCH)
+
+    def _write(self, tx: Transaction, found: list[Duplicate], cursor: dict[str, Any]) -> None:
+        for one in found:
+            demote(tx, one)
+        jobs.save_cursor(tx, self.name, cursor)
+
+    @staticmethod
+    def _dry_run(context: JobContext, threshold: float) -> StepResult:
+        with context.db.read() as conn:
+            ids = [row[0] for row in conn.execute(f"SELECT id FROM node WHERE {_NOTE} AND tier < 3 ORDER BY id")]
+            found = _distinct(one for id_ in ids for one in older(conn, id_, context.similar, threshold))
+        return StepResult(len(ids), 0, found=tuple(found))
+
+
+def _newer(conn: sqlite3.Connection, cursor: dict[str, Any]) -> tuple[list[int], dict[str, int], int]:
+    """Notes among the rows written since the cursor, where it moves to, and how many rows were read."""
+    keys = conn.execute(
+        "SELECT revision, id FROM node WHERE (revision, id) > (?, ?) ORDER BY revision, id LIMIT ?",
+        (cursor["revision"], cursor["id"], BATCH),
+    ).fetchall()
+    if not keys:
+        return [], {"revision": cursor["revision"], "id": cursor["id"]}, 0
+    rows = conn.execute(
+        f"SELECT id FROM node WHERE id IN (SELECT value FROM json_each(?)) AND {_NOTE} ORDER BY id",
+        (id_table(key[1] for key in keys),),
+    )
+    return [row[0] for row in rows], {"revision": keys[-1][0], "id": keys[-1][1]}, len(keys)
+
+
+def _embedded(conn: sqlite3.Connection, ids: list[int]) -> tuple[list[int], list[int]]:
+    """Divide notes into those whose text has a vector, or will never have one, and those that wait for it."""
+    model = vectors.active_model(conn)
+    if model is None:
+        return ids, []
+    waiting = {
+        row[0]
+        for row in conn.execute(
+            "SELECT node.id FROM node JOIN unembedded AS u ON u.text_id = node.text_id AND u.model_id = ?"
+            " WHERE node.id IN (SELECT value FROM json_each(?))",
+            (model.id, id_table(ids)),
+        )
+    }
+    return [id_ for id_ in ids if id_ not in waiting], sorted(waiting)
+
+
+def _distinct(found: Any) -> list[Duplicate]:
+    """Each older note once, under the first note that repeats it."""
+    by_older: dict[int, Duplicate] = {}
+    for one in found:
+        by_older.setdefault(one.older_id, one)
+    return list(by_older.values())
