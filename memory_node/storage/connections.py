@@ -124,13 +124,15 @@ class Readers:
         return reader
 
     def _leave(self, reader: _Reader) -> None:
-        if reader.depth == 1 and reader.conn.in_transaction:
-            reader.conn.execute("ROLLBACK")
-        with self._lock:
-            reader.depth -= 1
-            if self._closed and not reader.depth:
-                reader.conn.close()
-                self._open.remove(reader)
+        try:
+            if reader.depth == 1 and reader.conn.in_transaction:
+                reader.conn.execute("ROLLBACK")
+        finally:
+            with self._lock:
+                reader.depth -= 1
+                if self._closed and not reader.depth:
+                    reader.conn.close()
+                    self._open.remove(reader)
 
     def _connected(self) -> sqlite3.Connection:
         try:

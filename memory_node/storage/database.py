@@ -159,11 +159,10 @@ class Database:
             StorageError: the file exists already, or cannot be written; then nothing is left behind.
         """
         place = Path(to).expanduser().absolute()
-        part = place.with_name(place.name + ".part")
+        if place.exists():
+            raise StorageError(f"{place}: exists already")
+        part = recovery.writable(place.with_name(place.name + ".part"))
         try:
-            if place.exists():
-                raise StorageError(f"{place}: exists already")
-            place.parent.mkdir(parents=True, exist_ok=True)
             part.unlink(missing_ok=True)
             with closing(self._connect()) as source, closing(sqlite3.connect(part)) as target:
                 source.backup(target)
@@ -184,8 +183,10 @@ class Database:
         """Commit what waits, close every connection and let go of the lock; twice is fine."""
         with self._closing:
             if self._writer:
-                self._writer.close()
+                self._writer.stop()
             self._readers.close()
+            if self._writer:
+                self._writer.close()
             if self._lock:
                 self._lock.release()
                 self._lock = None

@@ -208,6 +208,17 @@ def count_repeats(tx: Transaction, repeats: Iterable[tuple[int, int, int]]) -> N
     )
 
 
+def archived(conn: sqlite3.Connection) -> dict[Kind, int]:
+    """Return how many nodes of each kind are archived."""
+    rows = conn.execute(f"SELECT kind, count(*) FROM node WHERE tier = {Tier.ARCHIVED:d} GROUP BY kind")
+    return {Kind(kind): number for kind, number in rows}
+
+
+def ids_after(conn: sqlite3.Connection, id: int, limit: int) -> list[int]:
+    """Return up to limit ids above id, ascending: a page of everything there is."""
+    return [row[0] for row in conn.execute("SELECT id FROM node WHERE id > ? ORDER BY id LIMIT ?", (id, limit))]
+
+
 def perceived_between(conn: sqlite3.Connection, session_id: int, start: int, end: int) -> list[int]:
     """Return the ids of a session's perceptions stamped in [start, end] ns, events left out, in the order of time."""
     sql = """SELECT node.id FROM node JOIN layer ON layer.id = layer_id

@@ -122,17 +122,17 @@ def _check_and_migrate(place: Path, durability: str) -> None:
     known = place.exists() and place.stat().st_size > 0
     with closing(connect_writer(place, durability)) as conn:
         if known:
-            version_of(conn)
+            version_of(conn, migrations())
             if place.stat().st_size <= QUICK_CHECK_BYTES:
                 found = conn.execute("PRAGMA quick_check(1)").fetchone()[0]
                 if found != "ok":
                     raise sqlite3.DatabaseError(f"database disk image is malformed: {found}")
-        migrate(conn)
+        migrate(conn, migrations())
 
 
 def _probe(place: Path, immutable: bool) -> None:
     with closing(connect_reader(place, immutable)) as conn:
-        version = version_of(conn)
+        version = version_of(conn, migrations())
     newest = migrations()[-1].version
     if version < newest:
         raise StorageError(f"{place}: its schema is {version}, needed is {newest}; open it once for writing")

@@ -6,6 +6,7 @@ import hashlib
 import sqlite3
 from collections.abc import Iterable, Sequence
 
+from memory_node.errors import InvalidArgument
 from memory_node.storage.ids import id_table, next_rowid
 from memory_node.storage.writer import Transaction
 
@@ -21,13 +22,17 @@ def intern(tx: Transaction, body: str, wanted: bool = True) -> int:
 
 
 def intern_many(tx: Transaction, bodies: Sequence[str], wanted: bool = True) -> list[int]:
-    """Return the id of each body in order, storing those that are new; see `intern`."""
+    """Return the id of each body in order, storing those that are new; see `intern`.
+
+    Raises:
+        InvalidArgument: a body holds half a surrogate pair, which no UTF-8 can.
+    """
     known: dict[str, int] = {}
     new: list[tuple[int, bytes, str, bool]] = []
     entries: list[tuple[int, str]] = []
     fresh = next_rowid(tx.conn, "text")
     for body in dict.fromkeys(bodies):
-        digest = hashlib.blake2b(body.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        digest = hashlib.blake2b(_utf8(body), digest_size=16).digest()
         row = tx.conn.execute("SELECT id, wanted FROM text WHERE digest = ?", (digest,)).fetchone()
         if row is None:
             row = (fresh + len(new), wanted)
@@ -102,6 +107,13 @@ def want_layer(tx: Transaction, layer_id: int) -> None:
     entries = tx.conn.execute(sql, (layer_id,)).fetchall()
     tx.conn.executemany("UPDATE text SET wanted = 1 WHERE id = ?", [(row[0],) for row in entries])
     _want(tx, entries)
+
+
+def _utf8(body: str) -> bytes:
+    try:
+        return body.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise InvalidArgument("text", f"is not valid Unicode: {error.reason} at character {error.start}") from error
 
 
 def _want(tx: Transaction, entries: list[tuple[int, str]]) -> None:

@@ -128,13 +128,16 @@ class Writer:
         """Run call with the writing connection between two transactions."""
         return self._queue(_Task(call, in_transaction=False)).result()
 
-    def close(self) -> None:
-        """Commit what is queued, then close the connection. Further writes raise ClosedError."""
+    def stop(self) -> None:
+        """Commit what is queued and end the thread. Further writes raise ClosedError; `close` comes after."""
         with self._wake:
             self._closed = True
             self._wake.notify()
-        if threading.current_thread() is not self._thread:
-            self._thread.join()
+        self._thread.join()
+
+    def close(self) -> None:
+        """Close the connection; when it is the last one SQLite folds the log into the file."""
+        self._conn.close()
 
     def _queue(self, task: _Task) -> Future[Any]:
         with self._wake:
@@ -151,7 +154,6 @@ class Writer:
                 self._commit(group)
             else:
                 self._call(group[0])
-        self._conn.close()
 
     def _take(self) -> list[_Task]:
         """Wait for tasks; return one outside transactions, or all works up to the next such one. Empty: closed."""
@@ -194,8 +196,9 @@ class Writer:
             self._conn.execute("COMMIT")
         except BaseException as error:
             self._tx = None
-            self._roll_back(tx)
-            self._fail(group, begun, _told(error))
+            self._roll_back()
+            tx.undo()
+            self._fail(group, begun, error)
             return
         self._tx = None
         if changed:
@@ -215,22 +218,28 @@ class Writer:
         else:
             done.append((task, result))
 
-    def _roll_back(self, tx: Transaction) -> None:
+    def _roll_back(self) -> None:
         try:
             if self._conn.in_transaction:
                 self._conn.execute("ROLLBACK")
         except sqlite3.Error:
             logger.exception("rollback failed; the connection is opened anew")
+            self._reconnect()
+
+    def _reconnect(self) -> None:
+        # When this fails too the closed connection stays: the next group fails, rolls back and so comes here again.
+        try:
             self._conn.close()
             self._conn = self._connect()
-        tx.undo()
+        except (sqlite3.Error, OSError):
+            logger.exception("the connection could not be opened anew")
 
     def _fail(self, group: list[_Task], begun: list[_Task], error: BaseException) -> None:
         for task in group:
             if task not in begun and not self._begins(task):
                 continue
             if not task.future.done():
-                task.future.set_exception(error)
+                task.future.set_exception(_told(error))
 
     def _tell(self) -> None:
         for listener in self._listeners:

@@ -2,6 +2,7 @@
 
 -- Small facts about the database itself: uuid, revision, pruned_revision.
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+INSERT INTO meta VALUES ('uuid', lower(hex(randomblob(16))));
 
 -- A node start, a clock jump or a change of map opens a session. Stamps of different clocks are never compared.
 CREATE TABLE session (
@@ -92,7 +93,11 @@ CREATE TABLE node (
     value REAL,                            -- of a body reading
     unit TEXT,
     metadata TEXT,                         -- JSON object or NULL
-    revision INTEGER NOT NULL
+    revision INTEGER NOT NULL,
+    CONSTRAINT position_whole_and_finite CHECK (
+        (x IS NULL) = (y IS NULL) AND (x IS NULL) = (z IS NULL)
+        AND (x IS NULL OR (abs(x) < 1e9 AND abs(y) < 1e9 AND abs(z) < 1e9))
+    )
 );
 CREATE INDEX node_text ON node (text_id, stamp) WHERE text_id IS NOT NULL;
 CREATE INDEX node_kind_stamp ON node (kind, stamp);
@@ -101,6 +106,8 @@ CREATE INDEX node_episode ON node (episode_id, stamp) WHERE episode_id > 0;
 CREATE INDEX node_revision ON node (revision);
 -- Observations that are raw (tier 1) or summarised and not archived yet (tier 2): what housekeeping looks at.
 CREATE INDEX node_waiting ON node (tier, session_id, episode_id, stamp) WHERE kind = 1 AND tier < 3;
+-- Counts of what is archived; the rest is counted in memory.
+CREATE INDEX node_archived ON node (kind) WHERE tier = 3;
 
 -- What projections must forget: a node or vector that is gone.
 CREATE TABLE removed (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -36,8 +36,11 @@ def migrations() -> tuple[Migration, ...]:
     return tuple(sorted(found, key=lambda migration: migration.version))
 
 
-def version_of(conn: sqlite3.Connection) -> int:
+def version_of(conn: sqlite3.Connection, known: Sequence[Migration]) -> int:
     """Return the schema version of a database; 0 is an empty one.
+
+    Args:
+        known: the migrations there are, the oldest first.
 
     Raises:
         StorageError: the file is a database of something else, or of a newer version of this package.
@@ -47,22 +50,22 @@ def version_of(conn: sqlite3.Connection) -> int:
     empty = conn.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is None
     if application != APPLICATION_ID and not (empty and version == 0):
         raise StorageError("this is a database of another program, not a memory")
-    newest = migrations()[-1].version
+    newest = known[-1].version
     if version > newest:
         raise StorageError(f"made by a newer version: its schema is {version}, this one knows up to {newest}")
     return version
 
 
-def migrate(conn: sqlite3.Connection) -> list[str]:
-    """Apply what is missing, each migration in a transaction of its own, and return the names of those applied.
+def migrate(conn: sqlite3.Connection, known: Sequence[Migration]) -> list[str]:
+    """Apply those of the known migrations that are missing, each in its own transaction, and return their names.
 
     Raises:
         StorageError: see `version_of`.
         sqlite3.Error: a migration failed; it left no trace, the ones before it stay.
     """
-    version = version_of(conn)
+    version = version_of(conn, known)
     applied = []
-    for migration in migrations():
+    for migration in known:
         if migration.version > version:
             _apply(conn, migration)
             applied.append(migration.name)

@@ -1,0 +1,195 @@
+"""Readers: snapshots, one connection a thread, readers and a writer at once (F36)."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from memory_node.errors import ClosedError, LockedError, ReadOnlyError
+from memory_node.graph import EdgeType, Node
+from memory_node.storage import edges, meta, nodes, texts
+from memory_node.storage.database import Database, Transaction
+
+Make = Callable[..., Node]
+
+
+def test_a_read_block_is_one_snapshot_and_nests(db: Database) -> None:
+    db.write(lambda tx: meta.put(tx.conn, "k", 1))
+    with db.read() as conn:
+        assert meta.get(conn, "k") == 1
+        db.write(lambda tx: meta.put(tx.conn, "k", 2))
+        with db.read() as inner:
+            assert inner is conn
+            assert meta.get(inner, "k") == 1
+        assert meta.get(conn, "k") == 1, "the inner block must not end the snapshot"
+    with db.read() as conn:
+        assert meta.get(conn, "k") == 2
+
+
+def test_readers_cannot_write(db: Database) -> None:
+    with db.read() as conn, pytest.raises(sqlite3.OperationalError, match="readonly"):
+        conn.execute("INSERT INTO meta VALUES ('k', 1)")
+
+
+def test_each_thread_has_its_own_connection_and_those_of_dead_threads_are_closed(db: Database) -> None:
+    connections: list[sqlite3.Connection] = []
+
+    def read() -> None:
+        with db.read() as conn:
+            connections.append(conn)
+            assert meta.get(conn, "uuid")
+
+    for _ in range(20):
+        thread = threading.Thread(target=read)
+        thread.start()
+        thread.join()
+    assert len(set(map(id, connections))) > 1
+    assert len(db._readers) <= 2
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        connections[0].execute("SELECT 1")
+
+
+def test_close_waits_for_nobody_and_a_block_that_runs_ends_with_closed_error(tmp_path: Path) -> None:
+    db = Database.open(tmp_path / "a.db")
+    inside, outcome = threading.Event(), []
+    count_for_hours = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1e12) SELECT max(i) FROM n"
+
+    def endless() -> None:
+        try:
+            with db.read() as conn:
+                inside.set()
+                conn.execute(count_for_hours).fetchone()
+        except ClosedError as error:
+            outcome.append(error)
+
+    thread = threading.Thread(target=endless)
+    thread.start()
+    assert inside.wait(10)
+    while thread.is_alive():  # an interrupt that comes before the statement runs is lost
+        db.close()
+        db._readers.close()
+        thread.join(0.05)
+    assert len(outcome) == 1
+    assert len(db._readers) == 0
+
+
+def test_f36_four_readers_beside_one_writer_see_whole_batches_only(db: Database, observation: Make) -> None:
+    batches, size = 60, 20
+    problems: list[object] = []
+    done = threading.Event()
+
+    def batch(number: int) -> Callable[[Transaction], None]:
+        def work(tx: Transaction) -> None:
+            rows = [observation(f"batch {number} row {i}", stamp=number, layer=f"l{number % 3}") for i in range(size)]
+            ids = nodes.insert_many(tx, rows)
+            edges.add_many(tx, [(ids[0], id_, EdgeType.NEAR_EVENT) for id_ in ids[1:]])
+
+        return work
+
+    def reader() -> None:
+        try:
+            last = 0
+            while not done.is_set():
+                with db.read() as conn:
+                    rows = conn.execute("SELECT count(*) FROM node").fetchone()[0]
+                    joined = conn.execute("SELECT count(*) FROM edge").fetchone()[0]
+                    words = conn.execute("SELECT count(*) FROM text_fts WHERE text_fts MATCH 'batch'").fetchone()[0]
+                if not (rows % size == 0 and joined == rows // size * (size - 1) and words == rows and rows >= last):
+                    problems.append((rows, joined, words, last))
+                last = rows
+        except Exception as error:
+            problems.append(error)
+
+    threads = [threading.Thread(target=reader) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for number in range(batches):
+        db.write(batch(number))
+    done.set()
+    for thread in threads:
+        thread.join(30)
+    assert problems == []
+    with db.read() as conn:
+        assert conn.execute("SELECT count(*) FROM node").fetchone()[0] == batches * size
+
+
+def test_f36_a_reader_that_holds_its_transaction_stops_neither_writes_nor_checkpoints(
+    db: Database, observation: Make
+) -> None:
+    db.write(lambda tx: nodes.insert(tx, observation("first")))
+    with db.read() as conn:
+        assert len(nodes.fetch(conn, range(1, 100))) == 1
+        for i in range(20):
+            db.write(lambda tx, i=i: nodes.insert(tx, observation(f"text {i}")))
+        db.checkpoint()
+        assert db.wal_bytes() > 0
+        assert len(nodes.fetch(conn, range(1, 100))) == 1
+    db.checkpoint()
+    assert db.wal_bytes() == 0
+    with db.read() as conn:
+        assert len(nodes.fetch(conn, range(1, 100))) == 21
+
+
+def test_f36_a_foreign_viewer_that_locks_for_a_while_only_delays_a_write(db: Database) -> None:
+    viewer = sqlite3.connect(db.path, isolation_level=None)
+    viewer.execute("BEGIN IMMEDIATE")
+    future = db.submit(lambda tx: meta.put(tx.conn, "k", 1))
+    assert not future.done()
+    viewer.execute("COMMIT")
+    viewer.close()
+    future.result(10)
+    with db.read() as conn:
+        assert meta.get(conn, "k") == 1
+
+
+def test_f36_a_second_writer_is_told_who_has_it(db: Database, run_child: Callable[..., str]) -> None:
+    source = """
+import sys
+from memory_node.errors import LockedError
+from memory_node.storage.database import Database
+try:
+    Database.open(sys.argv[1])
+except LockedError as error:
+    print(error)
+"""
+    told = run_child(source, db.path)
+    assert f"process {os.getpid()} has it open for writing" in told
+    assert str(db.path) in told
+    assert f"{db.path}.lock" in told
+    with pytest.raises(LockedError, match=f"process {os.getpid()} "):
+        Database.open(db.path)
+
+
+def test_the_lock_is_free_again_after_close(tmp_path: Path) -> None:
+    for _ in range(2):
+        db = Database.open(tmp_path / "a.db")
+        db.close()
+    assert (tmp_path / "a.db.lock").read_text() == ""
+
+
+def test_read_only_beside_the_writer_follows_it(db: Database, observation: Make) -> None:
+    watcher = Database.open(db.path, read_only=True)
+    assert watcher.read_only and not db.read_only
+    before = watcher.revision
+    id_ = db.write(lambda tx: nodes.insert(tx, observation("seen by both")))
+    assert watcher.revision == before + 1 == db.revision
+    with watcher.read() as conn:
+        assert [node.text for node in nodes.fetch(conn, [id_])] == ["seen by both"]
+    assert watcher.check() == []
+    for refused in (
+        lambda: watcher.write(lambda tx: texts.intern(tx, "x")),
+        lambda: watcher.submit(lambda tx: texts.intern(tx, "x")),
+        watcher.new_id,
+        watcher.checkpoint,
+        lambda: watcher.add_listener(print),
+    ):
+        with pytest.raises(ReadOnlyError, match="opened read-only"):
+            refused()
+    watcher.close()
+    with pytest.raises(ClosedError), watcher.read():
+        pass
