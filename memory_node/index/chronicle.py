@@ -1,0 +1,42 @@
+"""Rows in the order of time, in bounded work: from the end that is asked for, until enough of them pass."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from memory_node.index.view import RowFilter, Slots, View
+
+_BLOCK = 1024
+
+
+def in_time(view: View, rows: RowFilter, newest_first: bool, k: int) -> Slots:
+    """Return slots of the first k rows that pass: by last_stamp and id downwards, or by stamp and id upwards."""
+    closed = rows.before if newest_first else rows.after
+    slots = _walk(view, rows, newest_first, k) if closed is None else view.select(rows)
+    stamps = view.columns["last_stamp" if newest_first else "stamp"][slots]
+    ids = view.columns["id"][slots]
+    order = np.lexsort((ids, stamps))
+    return slots[order[::-1] if newest_first else order][:k]
+
+
+def _walk(view: View, rows: RowFilter, newest_first: bool, k: int) -> Slots:
+    """Passing rows of the tail, and of the base from the wanted end until k passed and no equal stamp is left out."""
+    base = view.base
+    if newest_first:
+        order = base.by_end if rows.after is None else view.ended_since(rows.after)[: -len(view.tail) or None]
+        order = order[::-1]
+    else:
+        order = base.by_start if rows.before is None else view.begun_until(rows.before)[: -len(view.tail) or None]
+    stamps = view.columns["last_stamp" if newest_first else "stamp"]
+    found = [view.tail[view.passes(rows, view.tail)]]
+    count, start, size = 0, 0, _BLOCK
+    while start < len(order) and count < k:
+        end = min(start + size, len(order))
+        last = stamps[order[end - 1]]
+        while end < len(order) and stamps[order[end]] == last:
+            end += 1
+        block = order[start:end].astype(np.int64)
+        found.append(block[view.passes(rows, block)])
+        count += len(found[-1])
+        start, size = end, size * 4
+    return np.concatenate(found)

@@ -1,0 +1,44 @@
+"""How hard the graph must be searched: measured, because recall differs widely between sets of vectors."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from memory_node.index import exact
+from memory_node.index.hnsw import Graph
+from memory_node.index.matrix import VectorView
+
+SCAN = 0
+"""Instead of a number of candidates: no effort is enough, compare with every vector."""
+
+LADDER = (50, 100, 200, 400, 800, 1600)
+GOAL = 0.985  # mean recall over the sample, a little over what is promised
+TOLERANCE = 1e-3  # cosine; an answer this near to the true tenth is as good
+QUERIES = 64
+NEIGHBOURS = 10
+
+
+def choose_ef(graph: Graph, view: VectorView, least: int) -> int:
+    """Return the smallest number of candidates, at least `least`, with which a sample of the graph's own vectors finds
+    its true neighbours; SCAN when none does.
+    """
+    alive = np.flatnonzero(view.alive()[: view.indexed])
+    chosen = np.random.default_rng(len(alive)).choice(alive, min(QUERIES, len(alive)), replace=False)
+    queries = exact.normalise(view.vectors(chosen))
+    truth = view.scan(queries)[alive]
+    # A sample is its own nearest neighbour and always found, so it is left out of the count.
+    k = min(NEIGHBOURS + 1, len(alive))
+    floor = -np.partition(-truth, k - 1, axis=0)[k - 1] - TOLERANCE
+    for ef in sorted({max(step, least) for step in LADDER}):
+        if _recall(graph, queries, floor, k, ef) >= GOAL:
+            return ef
+    return SCAN
+
+
+def _recall(graph: Graph, queries: np.ndarray, floor: np.ndarray, k: int, ef: int) -> float:
+    hits = 0
+    for query, least in zip(queries, floor, strict=True):
+        answer = graph.search(query, k, ef)
+        if answer is not None:
+            hits += int(np.sum(answer[1] >= least)) - 1
+    return hits / (len(queries) * max(1, k - 1))

@@ -1,0 +1,58 @@
+"""The rows nearest to a point, in bounded work whatever lies around it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory_node.index.view import WHOLE, RowFilter, Slots, View
+
+_STEPS = 3  # k * 4, * 32 and * 256 rows of the tree, then every row
+
+
+def nearest(
+    view: View, rows: RowFilter, center: tuple[float, ...], radius: float | None, k: int
+) -> tuple[Slots, NDArray[np.float64]]:
+    """Return slots of the k nearest rows that pass, and their distances (m), the nearest first.
+
+    Args:
+        center: (x, y) measures on the floor, (x, y, z) in space.
+        radius: m, nothing farther is returned; None for no bound.
+    """
+    slots = _from_tree(view, rows, center, radius, k)
+    if slots is None:
+        circle = rows if radius is None or rows.center is not None else replace(rows, center=center, radius=radius)
+        slots = view.select(circle)
+    else:
+        slots = np.concatenate([slots, view.tail[view.passes(rows, view.tail)]])
+    distances = view.distances(center, slots)
+    inside = distances <= (np.inf if radius is None else radius)
+    slots, distances = slots[inside], distances[inside]
+    if len(slots) > k > 0:
+        close = np.argpartition(distances, k - 1)[:k]
+        slots, distances = slots[close], distances[close]
+    order = np.lexsort((view.columns["id"][slots], distances))[:k]
+    return slots[order], distances[order]
+
+
+def _from_tree(
+    view: View, rows: RowFilter, center: tuple[float, ...], radius: float | None, k: int
+) -> Slots | None:
+    """Passing rows of the base among which the k nearest are, or None when the tree would have to give too many."""
+    places = view.base.places
+    if view.count <= WHOLE:
+        return None
+    wanted = 4 * k
+    for _ in range(_STEPS):
+        near = places.nearest(center[0], center[1], wanted)
+        passing = near[view.passes(rows, near)]
+        if len(near) >= len(places):
+            return passing
+        # Whatever the tree did not give lies at least this far away on the floor, and so in space.
+        edge = view.distances(center[:2], near).max()
+        if (radius is not None and edge > radius) or np.sum(view.distances(center, passing) <= edge) >= k:
+            return passing
+        wanted *= 8
+    return None

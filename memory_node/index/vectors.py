@@ -1,0 +1,279 @@
+"""Search by meaning: which of graph, gathered candidates or whole scan is the cheapest way that is still right."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from memory_node.index import cachefile, exact
+from memory_node.index.effort import SCAN, choose_ef
+from memory_node.index.hnsw import Graph
+from memory_node.index.matrix import Slots, VectorTable, VectorView
+
+logger = logging.getLogger(__name__)
+
+Mask = NDArray[np.bool_]
+
+EXACT_BELOW = 8192
+"""Vectors up to which a scan is as quick as the graph, and never wrong: no graph is built."""
+
+CHUNK = 32  # vectors a turn of the indexer inserts; some 5 ms, the longest that a search waits for it
+
+# Microseconds on 2 cores, 384 dimensions: one of HNSW's candidates, a row gathered, a row scanned in place.
+GRAPH_COST, GATHER_COST, SCAN_COST = 2.0, 0.8, 0.12
+
+
+@dataclass(frozen=True)
+class Found:
+    """Answer of a search: slots of the view searched, inner products (the best first), and how they were found.
+
+    Attributes:
+        path: "none", "gather" (products with the candidates), "scan" (with every vector) or "graph".
+        compared: vectors compared, at most.
+    """
+
+    slots: Slots
+    similarities: NDArray[np.float32]
+    path: str
+    compared: int
+
+
+class VectorIndex:
+    """Vectors by id with a graph over most of them; those not inserted yet are searched exactly.
+
+    `apply` is for one writer, `index_some` for one indexer thread, the rest for any number of threads.
+
+    Args:
+        dim: dimensions; 0 for a memory without a model, which never holds a vector.
+        links, ef_construction, ef_search: of hnswlib; ef_search is raised where a measurement of recall asks for it.
+    """
+
+    def __init__(self, dim: int, links: int = 16, ef_construction: int = 200, ef_search: int = 50) -> None:
+        self.table = VectorTable(dim)
+        self.dim = dim
+        self._links, self._ef_construction, self._ef_least = links, ef_construction, ef_search
+        self._graph: Graph | None = None
+        self._ef = SCAN  # until recall was measured
+        self._measured = 0  # how many were in the graph then
+        self.unsaved = 0
+
+    @property
+    def view(self) -> VectorView:
+        """The vectors as of now."""
+        return self.table.view
+
+    def __len__(self) -> int:
+        return int(self.view.alive().sum())
+
+    @property
+    def waiting(self) -> int:
+        """Vectors that will be inserted into the graph and are searched exactly until then."""
+        view = self.view
+        return view.count - view.indexed if self._graph is not None or view.count >= EXACT_BELOW else 0
+
+    @property
+    def state(self) -> dict[str, int]:
+        """Figures for the status: vectors, in the graph, deleted there, candidates while searching (0: scans)."""
+        graph = self._graph
+        return {
+            "vectors": len(self),
+            "in_graph": len(graph) if graph else 0,
+            "deleted": graph.deleted if graph else 0,
+            "ef": self._ef,
+        }
+
+    def apply(
+        self,
+        ids: NDArray[np.int64],
+        texts: ArrayLike,
+        nodes: ArrayLike,
+        vectors: NDArray[np.float32],
+        removed: ArrayLike = (),
+        complete: bool = False,
+    ) -> None:
+        """Add and remove vectors; see `VectorTable.apply`. They are found, or not, from now on."""
+        if complete:
+            self._graph, self._ef, self._measured = None, SCAN, 0
+        self.table.apply(ids, texts, nodes, vectors, removed, complete)
+        if self._graph is not None:
+            self._graph.delete(np.asarray(removed, dtype=np.int64))
+
+    def search(
+        self, vector: NDArray[np.float32], k: int, allowed: Mask | None = None
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Return ids and cosines of the k best vectors, the best first; fewer when there are fewer.
+
+        Args:
+            vector: (dim,), of any length but zero.
+            allowed: bool by slot of `view`, or None for all.
+        """
+        view = self.view
+        found = self.find(view, vector, k, allowed)
+        return view.columns["id"][found.slots], found.similarities
+
+    def find(self, view: VectorView, vector: NDArray[np.float32], k: int, allowed: Mask | None = None) -> Found:
+        """Search one view; see `search`."""
+        query = exact.normalise(np.asarray(vector, dtype=np.float32))
+        mask = view.alive() if allowed is None else allowed[: view.count] & view.alive()
+        candidates = int(mask.sum())
+        if k <= 0 or not candidates:
+            return Found(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32), "none", 0)
+        return self._by_graph(view, query, k, mask, candidates) or _exactly(view, query, k, mask, candidates)
+
+    def get(self, ids: Sequence[int] | NDArray[np.int64]) -> NDArray[np.float32]:
+        """Vectors of ids, float32 (N, dim); zeros where there is none."""
+        view = self.view
+        slots = view.slots(np.asarray(ids, dtype=np.int64))
+        result = np.zeros((len(slots), self.dim), dtype=np.float32)
+        result[slots >= 0] = view.vectors(slots[slots >= 0])
+        return result
+
+    def text_of(self, ids: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
+        """Text that each vector belongs to; 0 for none."""
+        return self._owner(ids, "text")
+
+    def node_of(self, ids: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
+        """Node that each vector belongs to; 0 for none."""
+        return self._owner(ids, "node")
+
+    def index_some(self) -> bool:
+        """Insert a few of the vectors that are not in the graph yet; whether there is more to do."""
+        view = self.view
+        live = int(view.alive().sum())
+        graph = self._graph
+        if graph is not None and (live < EXACT_BELOW // 2 or graph.deleted > 2 * live):
+            self._drop_graph()
+            return True
+        if graph is None:
+            if live < EXACT_BELOW:
+                return False
+            graph = self._graph = Graph(self.dim, self._links, self._ef_construction)
+        pending = view.indexed < view.count
+        if len(graph) >= max(EXACT_BELOW // 2, self._measured * (2 if pending else 1.25)):
+            self._measure(graph, view)
+        elif pending:
+            self._insert(graph, view)
+        else:
+            return False
+        return True
+
+    def save(self, path: Path, watermark: Any) -> None:
+        """Write the graph to path, or remove path when there is none worth keeping.
+
+        Args:
+            watermark: what the caller needs to tell a fitting file at `load`; plain JSON values.
+        """
+        graph = self._graph
+        self.unsaved = 0
+        if graph is None:
+            path.unlink(missing_ok=True)
+            return
+        values, arrays = graph.state()
+        header = {"watermark": watermark, "dim": self.dim, "ef": self._ef, "measured": self._measured, "graph": values}
+        cachefile.write(path, header, arrays)
+
+    def load(self, path: Path, watermark: Any) -> str:
+        """Take the graph from path for the vectors that are here already; return why not, or "" when all is well.
+
+        Vectors that the file lacks are searched exactly until they are inserted, those it has too many are deleted.
+        """
+        try:
+            header, arrays = cachefile.read(path)
+        except FileNotFoundError:
+            return "is missing"
+        except (cachefile.DamagedFile, OSError, ValueError) as error:
+            return str(error)
+        if header["dim"] != self.dim or header["watermark"] != watermark:
+            return "belongs to another database or model"
+        graph = Graph(self.dim, self._links, self._ef_construction)
+        graph.restore(header["graph"], arrays)
+        view = self.view
+        inside = graph.labels()
+        ours = view.slots(inside) >= 0
+        if not self._same(graph, view, inside[ours]):
+            return "holds other vectors"
+        graph.delete(inside[~ours])
+        self.table.set_indexed(inside[ours])
+        self._graph, self._ef, self._measured = graph, header["ef"], header["measured"]
+        return ""
+
+    def _by_graph(
+        self, view: VectorView, query: NDArray[np.float32], k: int, mask: Mask, candidates: int
+    ) -> Found | None:
+        """Search the graph for so many that enough pass, and the rest exactly; None when that is no good way."""
+        graph, ef = self._graph, self._ef
+        indexed = int(mask[: view.indexed].sum())
+        if graph is None or ef == SCAN or not indexed:
+            return None
+        tail = view.count - view.indexed
+        wanted = int(np.ceil(2 * k * view.indexed / indexed))
+        ef = max(ef, wanted)
+        if GRAPH_COST * ef + SCAN_COST * tail > min(GATHER_COST * candidates, SCAN_COST * view.count):
+            return None
+        answer = graph.search(query, wanted, ef)
+        if answer is None:
+            return None
+        slots = view.slots(answer[0])
+        good = (slots >= 0) & (slots < view.indexed)
+        good[good] = mask[slots[good]]
+        if int(good.sum()) < min(k, indexed):
+            return None
+        slots, similarities = slots[good], answer[1][good]
+        if tail:
+            late = np.where(mask[view.indexed :], view.scan(query, view.indexed), -np.inf)
+            best = exact.top(late, k)
+            best = best[late[best] > -np.inf]
+            slots = np.concatenate([slots, best + view.indexed])
+            similarities = np.concatenate([similarities, late[best]])
+        order = exact.top(similarities, k)
+        return Found(slots[order], similarities[order], "graph", ef + tail)
+
+    def _insert(self, graph: Graph, view: VectorView) -> None:
+        end = min(view.indexed + CHUNK, view.count)
+        slots = view.indexed + np.flatnonzero(view.alive()[view.indexed : end])
+        ids = view.columns["id"][slots]
+        graph.add(ids, exact.normalise(view.vectors(slots)))
+        self.table.advance(view, end)
+        self.unsaved += len(ids)
+        # What was removed after `view` was taken was not in the graph yet when `apply` looked.
+        graph.delete(ids[self.view.slots(ids) < 0])
+
+    def _measure(self, graph: Graph, view: VectorView) -> None:
+        self._ef = choose_ef(graph, view, self._ef_least)
+        self._measured = len(graph)
+        logger.debug("recall measured over %d vectors: ef %d (0: exact scan)", self._measured, self._ef)
+
+    def _drop_graph(self) -> None:
+        self._graph, self._ef, self._measured = None, SCAN, 0
+        self.table.set_indexed(np.empty(0, dtype=np.int64))
+
+    def _owner(self, ids: Sequence[int] | NDArray[np.int64], column: str) -> NDArray[np.int64]:
+        view = self.view
+        slots = view.slots(np.asarray(ids, dtype=np.int64))
+        return np.where(slots >= 0, view.columns[column][slots], 0).astype(np.int64) if view.count else slots * 0
+
+    @staticmethod
+    def _same(graph: Graph, view: VectorView, ids: NDArray[np.int64]) -> bool:
+        """Whether a few of the graph's vectors are those of the table."""
+        some = ids[:: max(1, len(ids) // 8)]
+        return all(
+            float(graph.vector(int(id_)) @ view.vectors(view.slots(some[i : i + 1]))[0]) > 0.99
+            for i, id_ in enumerate(some)
+        )
+
+
+def _exactly(view: VectorView, query: NDArray[np.float32], k: int, mask: Mask, candidates: int) -> Found:
+    if GATHER_COST * candidates < SCAN_COST * view.count:
+        slots = np.flatnonzero(mask)
+        similarities = view.scores(query, slots)
+        best = exact.top(similarities, k)
+        return Found(slots[best], similarities[best], "gather", candidates)
+    similarities = np.where(mask, view.scan(query), -np.inf)
+    best = exact.top(similarities, min(k, candidates))
+    return Found(best.astype(np.int64), similarities[best], "scan", view.count)

@@ -1,0 +1,237 @@
+"""One unchanging state of the row table, and what can be asked of it."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory_node.index.columns import Columns
+from memory_node.index.places import PlaceIndex
+
+Slots = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+WHOLE = 4096  # tables up to this are looked at as a whole, whatever the filter
+SAMPLE = 1024  # rows from which a share is estimated
+TREE_SHARE = 0.015  # above this share of rows in a circle the tree's answer costs more than looking at every row
+
+
+@dataclass(frozen=True)
+class RowFilter:
+    """Predicates over columns; a row passes when it meets all. The default passes every perception row of every map.
+
+    Attributes:
+        kinds: Kind values; empty: any.
+        layers: layer ids, or None for any. An empty tuple passes nothing.
+        after, before: ns; a row passes when [stamp, last_stamp] meets [after, before], both ends included.
+        center: (x, y) for a circle of any height or (x, y, z) for a sphere; with radius (m).
+        episodes: episode ids, or None for any.
+        map_id: or None for any.
+        internal: whether rows of interoception pass too.
+    """
+
+    kinds: tuple[int, ...] = ()
+    layers: tuple[int, ...] | None = None
+    after: int | None = None
+    before: int | None = None
+    center: tuple[float, ...] | None = None
+    radius: float | None = None
+    episodes: tuple[int, ...] | None = None
+    min_confidence: float = 0.0
+    map_id: int | None = None
+    internal: bool = False
+
+
+@dataclass(frozen=True)
+class Base:
+    """Orders over the first count rows of a table, which are sorted by id.
+
+    Attributes:
+        by_text, by_start, by_end: slots ordered by text, stamp and last_stamp, int32 (count,).
+        starts: where a text's rows begin in by_text, by text id, int32 (largest text id + 2,).
+        places: R-tree of the slots.
+    """
+
+    count: int
+    by_text: NDArray[np.int32]
+    starts: NDArray[np.int32]
+    by_start: NDArray[np.int32]
+    by_end: NDArray[np.int32]
+    places: PlaceIndex
+
+    @classmethod
+    def build(cls, columns: Columns, count: int) -> Base:
+        """Sort the first count rows of columns, whose ids ascend."""
+
+        def order(name: str) -> NDArray[np.int32]:
+            return np.argsort(columns[name][:count], kind="stable").astype(np.int32)
+
+        texts = columns["text"][:count]
+        starts = np.zeros(int(texts.max(initial=0)) + 2, dtype=np.int32)
+        np.cumsum(np.bincount(texts, minlength=len(starts) - 1), out=starts[1:])
+        places = PlaceIndex(np.arange(count), columns["x"][:count], columns["y"][:count])
+        return cls(count, order("text"), starts, order("stamp"), order("last_stamp"), places)
+
+    @classmethod
+    def empty(cls) -> Base:
+        """The base of a table that was never settled."""
+        none = np.empty(0, dtype=np.int32)
+        nowhere = np.empty(0, dtype=np.float64)
+        places = PlaceIndex(np.empty(0, dtype=np.int64), nowhere, nowhere)
+        return cls(0, none, np.zeros(2, dtype=np.int32), none, none, places)
+
+    def nbytes(self) -> int:
+        """Bytes of the orders."""
+        return self.by_text.nbytes + self.starts.nbytes + self.by_start.nbytes + self.by_end.nbytes
+
+
+class View:
+    """Rows [0, count) of a table as of one version. Slots number rows and hold for this view only.
+
+    Attributes:
+        columns: `columns["stamp"][slots]` and so on.
+    """
+
+    def __init__(self, columns: Columns, count: int, version: int, base: Base) -> None:
+        self.columns = columns
+        self.count = count
+        self.version = version
+        self.base = base
+
+    def alive(self) -> Slots:
+        """Slots of all rows that are not removed."""
+        return np.flatnonzero(self.columns["died"][: self.count] > self.version)
+
+    def slots(self, ids: NDArray[np.int64]) -> Slots:
+        """Slots of ids, int64 (N,); -1 where there is no such row."""
+        found = np.full(len(ids), -1, dtype=np.int64)
+        if self.base.count and len(ids):
+            known = self.columns["id"][: self.base.count]
+            at = np.minimum(np.searchsorted(known, ids), self.base.count - 1)
+            found = np.where(known[at] == ids, at, -1)
+        order, known = self._tail_ids
+        if len(known) and len(ids):
+            at = np.searchsorted(known, ids, side="right") - 1
+            hit = (at >= 0) & (known[at] == ids)
+            found = np.where(hit, order[at], found)
+        return np.where((found >= 0) & (self.columns["died"][found] > self.version), found, -1) if self.count else found
+
+    def slots_of_texts(self, texts: NDArray[np.int64]) -> Slots:
+        """Slots of all rows that have one of the texts (ids, none twice), in no order; dead ones among them."""
+        inside = texts[texts < len(self.base.starts) - 1]
+        first, end = self.base.starts[inside], self.base.starts[inside + 1]
+        lengths = end - first
+        within = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        based = self.base.by_text[np.repeat(first, lengths) + within]
+        tail = self.columns["text"][self.base.count : self.count]
+        flags = np.zeros(max(int(texts.max(initial=0)), int(tail.max(initial=0))) + 1, dtype=bool)
+        flags[texts] = True
+        return np.concatenate([based, self.base.count + np.flatnonzero(flags[tail])]).astype(np.int64)
+
+    def passes(self, rows: RowFilter, slots: Slots) -> Mask:
+        """Whether each of slots passes."""
+        return self._cheap(rows, slots) & self._dear(rows, slots)
+
+    def select(self, rows: RowFilter) -> Slots:
+        """Slots of all rows that pass, found from whichever of place, time or whole table promises the least work."""
+        narrow = self._narrow(rows)
+        if narrow is not None:
+            return narrow[self.passes(rows, narrow)]
+        slots = np.flatnonzero(self._cheap(rows, slice(0, self.count)))
+        return slots[self._dear(rows, slots)]
+
+    def share(self, rows: RowFilter) -> float:
+        """Share of rows that pass, exact for small tables, else estimated from a sample."""
+        slots = np.arange(0, self.count, max(1, self.count // SAMPLE))
+        return float(self.passes(rows, slots).mean()) if self.count else 0.0
+
+    def ended_since(self, after: int) -> Slots:
+        """Slots that ended at after (ns) or later: of the base by last_stamp, then the tail; dead ones among them."""
+        ends = self.columns["last_stamp"]
+        first = bisect_left(self.base.by_end, after, key=lambda slot: ends[slot])
+        return np.concatenate([self.base.by_end[first:], self.tail])
+
+    def begun_until(self, before: int) -> Slots:
+        """Slots that began at before (ns) or earlier: of the base by stamp, then the tail; dead ones among them."""
+        stamps = self.columns["stamp"]
+        end = bisect_right(self.base.by_start, before, key=lambda slot: stamps[slot])
+        return np.concatenate([self.base.by_start[:end], self.tail])
+
+    @property
+    def tail(self) -> Slots:
+        """Slots that came after the base was sorted."""
+        return np.arange(self.base.count, self.count)
+
+    def distances(self, center: tuple[float, ...], slots: Slots) -> NDArray[np.float64]:
+        """Metres from center, (x, y) on the floor or (x, y, z) in space; NaN where the place is unknown."""
+        total = np.zeros(len(slots))
+        with np.errstate(over="ignore"):
+            for name, value in zip("xyz", center, strict=False):
+                total += (self.columns[name][slots] - value) ** 2
+        return np.sqrt(total)
+
+    @cached_property
+    def _tail_ids(self) -> tuple[Slots, NDArray[np.int64]]:
+        """Slots of the tail ordered by id, the newest version of an id last, and their ids."""
+        ids = self.columns["id"][self.base.count : self.count]
+        order = np.argsort(ids, kind="stable")
+        return self.base.count + order, ids[order]
+
+    def _narrow(self, rows: RowFilter) -> Slots | None:
+        """Slots among which all that pass are, or None when that is about the whole table."""
+        if self.count <= WHOLE:
+            return None
+        found: list[Slots] = []
+        if rows.after is not None:
+            found.append(self.ended_since(rows.after))
+        if rows.before is not None:
+            found.append(self.begun_until(rows.before))
+        if rows.center is not None and rows.radius is not None:
+            sample = np.arange(0, self.count, self.count // SAMPLE)
+            x, y = rows.center[:2]
+            if np.mean(self.distances((x, y), sample) <= rows.radius) < TREE_SHARE:
+                found.append(np.concatenate([self.base.places.box(x, y, rows.radius), self.tail]))
+        best = min(found, key=len, default=None)
+        return best if best is not None and len(best) < self.count // 4 else None
+
+    def _cheap(self, rows: RowFilter, at: Slots | slice) -> Mask:
+        """Predicates over columns of one or two bytes."""
+        column = self.columns
+        mask: Mask = column["died"][at] > self.version
+        for name, allowed in (("kind", rows.kinds or None), ("layer", rows.layers)):
+            if allowed is not None:
+                mask &= _among(column[name][at], allowed)
+        if rows.map_id is not None:
+            mask &= column["map"][at] == rows.map_id
+        if not rows.internal:
+            mask &= ~column["internal"][at]
+        return mask
+
+    def _dear(self, rows: RowFilter, slots: Slots) -> Mask:
+        column = self.columns
+        mask = np.ones(len(slots), dtype=bool)
+        if rows.after is not None:
+            mask &= column["last_stamp"][slots] >= rows.after
+        if rows.before is not None:
+            mask &= column["stamp"][slots] <= rows.before
+        if rows.min_confidence > 0.0:
+            mask &= column["confidence"][slots] >= rows.min_confidence
+        if rows.episodes is not None:
+            mask &= _among(column["episode"][slots], rows.episodes)
+        if rows.center is not None and rows.radius is not None:
+            mask &= self.distances(rows.center, slots) <= rows.radius
+        return mask
+
+
+def _among(values: NDArray[Any], allowed: tuple[int, ...]) -> Mask:
+    if len(allowed) > 4:
+        return np.isin(values, allowed)
+    mask = np.zeros(len(values), dtype=bool)
+    for value in allowed:
+        mask |= values == value
+    return mask

@@ -1,0 +1,133 @@
+"""A filter as callers write it, turned into what the columns are asked: names to ids, times to ns, all checked."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from memory_node.errors import InvalidArgument
+from memory_node.graph import Filter, Kind
+from memory_node.index.view import RowFilter
+from memory_node.retrieval import times
+from memory_node.storage import nodes
+
+UNKNOWN = -1
+"""Id of a map that no row has."""
+
+
+@dataclass(frozen=True)
+class Resolved(RowFilter):
+    """A checked filter, see RowFilter for its fields: perception only, of the map it names or the present one."""
+
+
+def resolve(
+    filter: Filter,
+    conn: sqlite3.Connection,
+    *,
+    kinds: Sequence[Kind],
+    now_ns: int,
+    time_zone: str = "UTC",
+    frame: str = "map",
+    map_id: str = "",
+) -> Resolved:
+    """Return filter with its names looked up and its values checked.
+
+    Args:
+        kinds: what an empty filter.kinds means to the caller.
+        now_ns: what relative times are relative to.
+        time_zone: IANA name, for "yesterday" and the like.
+        frame: the memory's; positions of another are refused.
+        map_id: name of the present map.
+
+    Raises:
+        InvalidArgument: naming the field that was wrong.
+    """
+    after, before = _times(filter, now_ns, time_zone)
+    center, radius = _circle(filter, frame)
+    return Resolved(
+        kinds=tuple(int(kind) for kind in (_kinds(filter.kinds) or kinds)),
+        layers=_layers(conn, filter.layers) if filter.layers else None,
+        after=after,
+        before=before,
+        center=center,
+        radius=radius,
+        episodes=_episodes(conn, filter.episode_id) if filter.episode_id else None,
+        min_confidence=_confidence(filter.min_confidence),
+        map_id=None if filter.any_map else _map(conn, filter.map_id, map_id),
+    )
+
+
+def _kinds(names: Sequence[str]) -> list[Kind]:
+    known = {kind.label: kind for kind in Kind}
+    for name in names:
+        if name not in known:
+            raise InvalidArgument("kinds", f"got {name!r}, allowed are {', '.join(known)}")
+    return [known[name] for name in names]
+
+
+def _layers(conn: sqlite3.Connection, names: Sequence[str]) -> tuple[int, ...]:
+    if isinstance(names, str):
+        raise InvalidArgument("layers", f"got the string {names!r}, wanted is a list of names")
+    known = nodes.layers(conn)
+    for name in names:
+        if name not in known:
+            there = ", ".join(known) or "none yet"
+            raise InvalidArgument("layers", f"no layer is called {name!r}; there are: {there}")
+    return tuple(known[name].id for name in names)
+
+
+def _map(conn: sqlite3.Connection, name: str | None, present: str) -> int:
+    if name is None:
+        return _map_ids(conn).get(present, UNKNOWN)
+    if name not in _map_ids(conn):
+        raise InvalidArgument("map_id", f"no map is called {name!r}")
+    return _map_ids(conn)[name]
+
+
+def _map_ids(conn: sqlite3.Connection) -> dict[str, int]:
+    return {"": 0, **nodes.maps(conn)}
+
+
+def _episodes(conn: sqlite3.Connection, episode_id: int) -> tuple[int, ...]:
+    if conn.execute("SELECT 1 FROM episode WHERE id = ?", (episode_id,)).fetchone() is None:
+        raise InvalidArgument("episode_id", f"there is no episode {episode_id}")
+    sql = """WITH RECURSIVE nested (id) AS (
+                 VALUES (?) UNION SELECT episode.id FROM episode JOIN nested ON parent_id = nested.id
+             ) SELECT id FROM nested"""
+    return tuple(row[0] for row in conn.execute(sql, (episode_id,)))
+
+
+def _times(filter: Filter, now_ns: int, time_zone: str) -> tuple[int | None, int | None]:
+    after = before = None
+    if filter.time_after is not None and filter.time_after != "":
+        after = times.parse_span(filter.time_after, now_ns, time_zone, "time_after")[0]
+    if filter.time_before is not None and filter.time_before != "":
+        before = times.parse_span(filter.time_before, now_ns, time_zone, "time_before")[1]
+    if after is not None and before is not None and after > before:
+        raise InvalidArgument("time_after", f"{filter.time_after!r} is later than time_before, {filter.time_before!r}")
+    return after, before
+
+
+def _circle(filter: Filter, frame: str) -> tuple[tuple[float, ...] | None, float | None]:
+    if filter.center is None:
+        if filter.radius is not None:
+            raise InvalidArgument("radius", "needs a center")
+        return None, None
+    center = tuple(float(value) for value in filter.center)
+    if len(center) not in (2, 3) or not all(map(math.isfinite, center)):
+        raise InvalidArgument("center", f"got {filter.center!r}, wanted are two or three finite numbers")
+    if filter.radius is None:
+        raise InvalidArgument("radius", "is needed with a center")
+    if not (math.isfinite(filter.radius) and filter.radius > 0.0):
+        raise InvalidArgument("radius", f"got {filter.radius!r}, allowed is a number above 0")
+    if filter.frame not in ("", frame):
+        raise InvalidArgument("frame", f"got {filter.frame!r}, positions here are in {frame!r}")
+    return center, float(filter.radius)
+
+
+def _confidence(value: float) -> float:
+    if not 0.0 <= value <= 1.0:
+        raise InvalidArgument("min_confidence", f"got {value!r}, allowed is 0 to 1")
+    return float(value)

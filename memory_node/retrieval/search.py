@@ -1,0 +1,206 @@
+"""Search by meaning, words, place and time, each with any filter."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory_node.index.chronicle import in_time
+from memory_node.index.nearest import nearest
+from memory_node.index.rows import View
+from memory_node.retrieval import archived, words
+from memory_node.retrieval.filters import Resolved
+from memory_node.retrieval.groups import group
+from memory_node.retrieval.plan import Plan
+from memory_node.retrieval.words import Query
+
+if TYPE_CHECKING:
+    from memory_node.index.matrix import VectorView
+    from memory_node.index.projections import Projections
+    from memory_node.storage.database import Database
+
+BROAD = 0.5  # share of rows from which the best are searched first and looked at after, instead of the other way round
+FEW_TEXTS = 512  # candidates whose bodies are read and scored one by one, about 1 ms
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A distinct text, or a node with a vector of its own.
+
+    Attributes:
+        text_id: 0 when it is a node. node_id: 0 when it is a text.
+        node_ids: nodes of the text that pass the filter, the newest first, at most 16; the node itself.
+        total: how many pass.
+        similarity: cosine of the best part, or None when not searched by meaning.
+        lexical: share of the query's words, 0..1 (see words.py), or None when not searched by words.
+    """
+
+    text_id: int
+    node_id: int
+    node_ids: tuple[int, ...]
+    total: int
+    similarity: float | None = None
+    lexical: float | None = None
+
+
+Flags = NDArray[np.bool_]
+
+
+class Searcher:
+    """Every read that needs an index. Safe to use from any number of threads; only in_time knows archived rows."""
+
+    def __init__(self, db: Database, projections: Projections) -> None:
+        self._db = db
+        self._projections = projections
+
+    def meaning(self, vector: NDArray[np.float32], k: int, resolved: Resolved, plan: Plan | None = None) -> list[Hit]:
+        """Return the k texts and nodes whose vectors are most like vector (D,), the best first; fewer if fewer pass."""
+        plan = plan or Plan()
+        rows, index = self._projections.rows.view, self._projections.vectors
+        view = index.view
+        if k <= 0 or not view.count:
+            return []
+        allowed = self._allowed(rows, view, resolved, plan)
+        wanted = k if allowed is not None else 2 * k
+        while True:
+            with plan.stage("vectors"):
+                found = index.find(view, vector, wanted, allowed)
+            plan.paths.append(found.path)
+            plan.compared += found.compared
+            with plan.stage("group"):
+                texts, nodes = view.columns["text"][found.slots], view.columns["node"][found.slots]
+                owners = zip(texts.tolist(), nodes.tolist(), found.similarities.tolist(), strict=True)
+                hits = [replace(hit, similarity=value) for hit, value in _hits(rows, resolved, owners)][:k]
+            if len(hits) >= k or len(found.slots) < wanted:
+                return hits
+            # Parts of one text, or rows that do not pass, took places.
+            wanted *= 4
+            if allowed is None:
+                allowed = self._mask(rows, view, resolved, plan)
+
+    def words(self, query: str, k: int, resolved: Resolved, plan: Plan | None = None) -> list[Hit]:
+        """Return the k texts that say most of the query's words, the best first. Any text is a valid query."""
+        plan = plan or Plan()
+        rows = self._projections.rows.view
+        with self._db.read() as conn, plan.stage("words"):
+            asked = words.understand(conn, query) if k > 0 else None
+            if asked is None:
+                return []
+            passing = None if rows.share(resolved) >= BROAD else _texts(rows, resolved)
+            if passing is not None:
+                plan.candidates = int(passing.sum())
+                if plan.candidates <= FEW_TEXTS:
+                    plan.paths.append("bodies")
+                    return _word_hits(rows, resolved, words.scored(conn, asked, np.flatnonzero(passing).tolist()), k)
+            plan.paths.append("newest" if asked.costly else "index")
+            return self._by_index(conn, rows, asked, resolved, passing, k)
+
+    def near(
+        self, center: tuple[float, ...], radius: float | None, k: int, resolved: Resolved
+    ) -> list[tuple[int, float]]:
+        """Return (node id, distance in m) of the k nearest rows, the nearest first.
+
+        Args:
+            center: (x, y) measures on the floor, (x, y, z) in space.
+            radius: nothing farther; None for no bound.
+        """
+        rows = self._projections.rows.view
+        slots, distances = nearest(rows, resolved, center, radius, k)
+        return list(zip(rows.columns["id"][slots].tolist(), distances.tolist(), strict=True))
+
+    def in_time(
+        self, resolved: Resolved, newest_first: bool = True, k: int = 10, include_archived: bool = False
+    ) -> list[int]:
+        """Return ids of the first k rows: by the end of their span downwards, or by its start upwards."""
+        rows = self._projections.rows.view
+        slots = in_time(rows, resolved, newest_first, k)
+        ids: list[int] = rows.columns["id"][slots].tolist()
+        if not include_archived:
+            return ids
+        with self._db.read() as conn:
+            old = archived.in_time(conn, resolved, newest_first, k)
+        stamps = rows.columns["last_stamp" if newest_first else "stamp"][slots].tolist()
+        both = sorted({*zip(stamps, ids, strict=True), *old}, reverse=newest_first)
+        return [id_ for _, id_ in both[:k]]
+
+    def count(self, resolved: Resolved) -> int:
+        """How many rows pass."""
+        return len(self._projections.rows.view.select(resolved))
+
+    def _by_index(
+        self, conn: sqlite3.Connection, rows: View, asked: Query, resolved: Resolved, passing: Flags | None, k: int
+    ) -> list[Hit]:
+        """Take texts from FTS5, as many as will do when they pass as often as others, else all it may look at."""
+        share = 1.0 if passing is None else max(1, int(passing.sum())) / max(1, asked.texts)
+        limit = int(min(words.POSTINGS, (2 * k + 16) / share))
+        while True:
+            ids = words.matching(conn, asked, limit)
+            some = ids if passing is None else [i for i in ids if i < len(passing) and passing[i]]
+            # bm25 has put them in nearly the order of `lexical`, so the best are among the first.
+            hits = _word_hits(rows, resolved, words.scored(conn, asked, some[: 2 * k + 16]), k)
+            if len(hits) >= k or len(ids) < limit or limit >= words.POSTINGS:
+                return hits
+            if passing is None:
+                passing = _texts(rows, resolved)
+            limit = words.POSTINGS
+
+    def _allowed(self, rows: View, view: VectorView, resolved: Resolved, plan: Plan) -> Flags | None:
+        """Vectors that pass, or None when so many do that it is cheaper to search first and look after."""
+        with plan.stage("filter"):
+            broad = rows.share(resolved) >= BROAD
+        if broad:
+            plan.paths.append("broad")
+            return None
+        return self._mask(rows, view, resolved, plan)
+
+    def _mask(self, rows: View, view: VectorView, resolved: Resolved, plan: Plan) -> Flags:
+        plan.paths.append("filtered")
+        with plan.stage("filter"):
+            passing = _texts(rows, resolved)
+            owners = view.columns["text"][: view.count]
+            known = np.zeros(max(len(passing), int(owners.max(initial=0)) + 1), dtype=bool)
+            known[: len(passing)] = passing
+            allowed: Flags = known[owners]
+            of_nodes = np.flatnonzero(view.columns["node"][: view.count])
+            if len(of_nodes):
+                slots = rows.slots(view.columns["node"][of_nodes])
+                allowed[of_nodes] = (slots >= 0) & rows.passes(resolved, slots)
+            plan.candidates = int(allowed.sum())
+        return allowed
+
+
+def _texts(rows: View, resolved: Resolved) -> Flags:
+    """Whether any passing row has the text, by text id."""
+    texts = rows.columns["text"][rows.select(resolved)]
+    flags = np.zeros(int(texts.max(initial=0)) + 1, dtype=bool)
+    flags[texts] = True
+    flags[0] = False
+    return flags
+
+
+def _hits(
+    rows: View, resolved: Resolved, owners: Iterable[tuple[int, int, float]]
+) -> Iterator[tuple[Hit, float]]:
+    """Pair each (text, node, score) of which something passes with its hit; an owner counts where it comes first."""
+    best: dict[tuple[int, int], float] = {}
+    for text, node, score in owners:
+        best.setdefault((text, node), score)
+    groups = group(rows, resolved, np.array([text for text, _ in best if text], dtype=np.int64))
+    nodes = np.array([node for _, node in best if node], dtype=np.int64)
+    slots = rows.slots(nodes)
+    passing = set(nodes[(slots >= 0) & rows.passes(resolved, slots)].tolist()) if len(nodes) else set()
+    for (text, node), score in best.items():
+        if text in groups:
+            yield Hit(text, 0, groups[text].node_ids, groups[text].total), score
+        elif node in passing:
+            yield Hit(0, node, (node,), 1), score
+
+
+def _word_hits(rows: View, resolved: Resolved, scored: list[tuple[int, float]], k: int) -> list[Hit]:
+    owners = ((text, 0, lexical) for text, lexical in scored)
+    return [replace(hit, lexical=lexical) for hit, lexical in _hits(rows, resolved, owners)][:k]
