@@ -162,17 +162,17 @@ def write_gist(tx: Transaction, group: Group, ids: Sequence[int], settings: Sett
 
 def still_raw(conn: sqlite3.Connection, ids: Sequence[int]) -> list[int]:
     """Return those of the observations that no gist holds yet."""
-    sql = "SELECT value FROM json_each(?) CROSS JOIN node ON node.id = value WHERE tier = 1"
+    sql = "SELECT node.id FROM json_each(?) AS given CROSS JOIN node ON node.id = given.value WHERE tier = 1"
     return [row[0] for row in conn.execute(sql, (id_table(ids),))]
 
 
 def describe(conn: sqlite3.Connection, group: Group, ids: Sequence[int], settings: Settings) -> Gist:
     """Return the gist of observations, with the extractive text; its id is 0."""
     given = id_table(ids)
-    inside = "FROM json_each(?1) CROSS JOIN node AS n ON n.id = value"
+    inside = "FROM json_each(?1) AS given CROSS JOIN node AS n ON n.id = given.value"
     count, start, end, x, y, z, frame, map_name = conn.execute(
-        f"SELECT count(*), min(stamp), max(last_stamp), avg(x), avg(y), avg(z), max(frame),"
-        f" (SELECT name FROM map WHERE map.id = max(n.map_id)) {inside}",
+        "SELECT count(*), min(stamp), max(last_stamp), avg(x), avg(y), avg(z), max(frame), max(m.name)"
+        f" {inside} LEFT JOIN map AS m ON m.id = n.map_id",
         (given,),
     ).fetchone()
     position = None if x is None else (x, y, z)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from memory_node.errors import InvalidArgument
+from memory_node.errors import InvalidArgument, MemoryNodeError
 from memory_node.storage import jobs as job_table
 
 if TYPE_CHECKING:
@@ -235,8 +235,9 @@ class JobRunner:
 
     def _run(self, job: Job, context: JobContext) -> JobState:
         before = self._states[job.name]
-        state = replace(before, state="running", last_run=context.now_ns(), runs=before.runs + 1, found=())
-        self._states[job.name] = state
+        state = replace(before, state="running", last_run=context.now_ns(), runs=before.runs + 1)
+        if not context.dry_run:
+            self._states[job.name] = state
         scanned = wrote = 0
         found: tuple[Any, ...] = ()
         error = ""
@@ -258,12 +259,16 @@ class JobRunner:
         state = replace(
             state, state="failed" if error else "idle", scanned=scanned, wrote=wrote, used_ms=used, error=error
         )
-        state = self._settle(state, before, context)
+        if context.dry_run:
+            return replace(state, found=found)
+        self._rest(state)
+        if state.wrote or state.error != before.error:
+            state = self._keep(state)
         self._states[job.name] = state
         return replace(state, found=found)
 
-    def _settle(self, state: JobState, before: JobState, context: JobContext) -> JobState:
-        """Log and keep a run that did something or failed anew; a run that found nothing leaves no trace."""
+    def _rest(self, state: JobState) -> None:
+        """Let a job that failed rest, the longer the more often it failed."""
         name = state.name
         if state.error:
             self._failures[name] = self._failures.get(name, 0) + 1
@@ -272,16 +277,22 @@ class JobRunner:
         else:
             self._failures.pop(name, None)
             self._retry_at.pop(name, None)
-        if context.dry_run or (not state.wrote and state.error == before.error):
-            return state
+
+    def _keep(self, state: JobState) -> JobState:
+        """Log and store a run that did something or ended otherwise than the last; the others leave no trace."""
+        name, db = state.name, self.context.db
         if state.wrote:
             log.info("job %s: read %d rows, wrote %d in %.0f ms", name, state.scanned, state.wrote, state.used_ms)
         row = job_table.JobRow(
             name, {}, state.last_run, state.runs, state.scanned, state.wrote, state.used_ms, state.error
         )
-        context.db.write(lambda tx: job_table.record(tx, row))
-        with context.db.read() as conn:
-            return replace(state, cursor=_position(job_table.cursor(conn, name)))
+        try:
+            db.write(lambda tx: job_table.record(tx, row))
+            with db.read() as conn:
+                return replace(state, cursor=_position(job_table.cursor(conn, name)))
+        except MemoryNodeError as problem:  # such as a full disk, which may be why the job failed
+            log.warning("the state of job %s was not stored: %s", name, problem)
+            return state
 
     @staticmethod
     def _stand_aside(context: JobContext) -> None:
