@@ -89,15 +89,17 @@ def observer_costs(
     return np.where(squared <= gate**2, UNMATCHED * squared / gate**2, IMPOSSIBLE)
 
 
-def assign(costs: NDArray[np.float64]) -> list[int]:
+def assign(costs: NDArray[np.float64], alone: float = UNMATCHED) -> list[int]:
     """Return for each row the column it is matched with, no column twice, or -1; the sum of costs is the least.
 
-    Leaving a row unmatched costs UNMATCHED.
+    Args:
+        costs: (rows, columns); IMPOSSIBLE is never chosen.
+        alone: cost of a row without a column.
     """
     from scipy.optimize import linear_sum_assignment
 
     rows, columns = costs.shape
-    alone = np.full((rows, rows), IMPOSSIBLE)
-    np.fill_diagonal(alone, UNMATCHED)
-    _, chosen = linear_sum_assignment(np.hstack([np.minimum(costs, IMPOSSIBLE), alone]))
+    unmatched = np.full((rows, rows), IMPOSSIBLE)
+    np.fill_diagonal(unmatched, alone)
+    _, chosen = linear_sum_assignment(np.hstack([np.minimum(costs, IMPOSSIBLE), unmatched]))
     return [int(column) if column < columns else -1 for column in chosen]

@@ -72,8 +72,8 @@ class EntityTracker:
         changed = sorted((set(rows) - new) | missed)
         entities.save(tx, [table.at(row) for row in changed])
         self._join(tx, table, seen, rows)
-        turned = {table.at(row).label for row in [*rows, *missed]}
-        moves.follow(tx, table, {kin for label in turned for kin in self._like(label)}, self._settings())
+        for label in sorted({table.at(row).label for row in [*rows, *missed]}):
+            moves.follow(tx, table, self._like(label), look.stamp)
 
     def forget(self) -> None:
         """Drop what is held in memory; it is read again at the next look."""
@@ -153,7 +153,8 @@ class EntityTracker:
         latest_first = np.array([s.last_seen for s in states]).argsort()[::-1].argsort() * 1e-6
         costs = np.where(nowhere, association.NO_PLACE + latest_first[None, :], costs)
         other_word = np.array([[s.label != state.label for state in states] for s in seen])
-        return np.asarray(costs + association.OTHER_WORD * other_word)
+        gone = -2.0 * np.log(np.array([max(s.confidence, 1e-3) for s in states]))
+        return np.asarray(costs + association.OTHER_WORD * other_word + gone[None, :])
 
     @staticmethod
     def _tracked(seen: Sequence[Sighting], states: Sequence[entities.EntityState], stamp: int) -> NDArray[np.bool_]:
@@ -184,6 +185,9 @@ class EntityTracker:
             entities.insert(tx, state, frame=frame, map_id=look.map_id, session_id=session)
             rows[index] = table.add(state)
             new.add(rows[index])
+        if look.pose is not None and rows:
+            seen_in = looks.sectors(table.places[rows, :2] - np.asarray(look.pose.position[:2]))
+            table.seen_from[rows] |= seen_in
         return new
 
     @staticmethod
@@ -204,19 +208,20 @@ class EntityTracker:
 
     def _miss(self, table: EntityTable, look: Look, seen: set[int]) -> set[int]:
         """Count the look for what it should have shown and did not; return the rows that changed."""
-        size = table.size
-        own = np.where(table.measured[:size, None], table.places[:size], np.nan)
-        rows = looks.in_view(look, own, table.blocking[:size])
+        rows, rims = looks.in_view(look, table)
         changed: set[int] = set()
-        for row in rows.tolist():
+        for row, rim in zip(rows.tolist(), rims.tolist(), strict=True):
             state = table.at(row)
             recent = max(state.last_seen, int(table.last_looked[row]))
             if row in seen or look.stamp - recent < LOOK_GAP or look.layer not in self._layers.get(state.label, ()):
                 continue
             table.last_looked[row] = look.stamp
-            if presence.miss(state):
+            missing = state.missing
+            if presence.miss(state, rim):
                 table.changed(row)
                 changed.add(row)
+            if state.missing and not missing:
+                table.missing_since[row] = look.stamp
         return changed
 
     def _join(self, tx: Transaction, table: EntityTable, seen: Sequence[Sighting], rows: Sequence[int]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,26 +15,39 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-NEVER = np.iinfo(np.int64).min // 2
+NEVER = int(np.iinfo(np.int64).min // 2)
+COLUMNS: tuple[tuple[str, Any, tuple[int, ...], Any], ...] = (
+    ("places", np.float64, (3,), np.nan),
+    ("measured", bool, (), False),
+    ("blocking", bool, (), False),
+    ("last_seen", np.int64, (), NEVER),
+    ("here_since", np.int64, (), NEVER),
+    ("last_looked", np.int64, (), NEVER),
+    ("missing_since", np.int64, (), NEVER),
+    ("seen_from", np.int64, (), 0),
+)
+"""Name, type, shape of a value and what an empty row holds."""
 
 
 class EntityTable:
     """Rows of entities, by id and by label. A row's number stays the same while it is there.
 
-    Attributes:
-        places: (N, 3) m, NaN where unknown. measured: (N,) whether the place is the thing's own.
-        blocking: (N,) whether the thing is there for sure, and so may hide others.
-        last_looked: (N,) ns of the last look that was counted as a miss.
+    Columns, one value a row, empty rows included:
+        places: (N, 3) m, NaN where unknown. measured: whether the place is the thing's own.
+        blocking: whether the thing is there for sure, and so may hide others.
+        last_seen, here_since: ns of the last sighting, and of the first at the present place.
+        last_looked: ns of the last look that was counted as a miss.
+        missing_since: ns of the look at which it became missing, NEVER while it is not or when that is forgotten.
+        seen_from: bits of the directions (looks.sectors) that it was seen from; none after a restart.
     """
 
     def __init__(self, states: Iterable[EntityState] = ()) -> None:
         self._states: list[EntityState | None] = []
         self._rows: dict[int, int] = {}
         self._labels: dict[str, set[int]] = {}
-        self.places: NDArray[np.float64] = np.empty((0, 3))
-        self.measured: NDArray[np.bool_] = np.empty(0, dtype=bool)
-        self.blocking: NDArray[np.bool_] = np.empty(0, dtype=bool)
-        self.last_looked: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+        self._columns: dict[str, NDArray[Any]] = {
+            name: np.empty((0, *shape), dtype=type_) for name, type_, shape, _ in COLUMNS
+        }
         for state in states:
             self.add(state)
 
@@ -46,6 +59,13 @@ class EntityTable:
 
     def __contains__(self, id_: int) -> bool:
         return id_ in self._rows
+
+    def __getattr__(self, name: str) -> NDArray[Any]:
+        columns = self.__dict__.get("_columns", {})
+        if name not in columns:
+            raise AttributeError(name)
+        column: NDArray[Any] = columns[name]
+        return column[: len(self._states)]
 
     @property
     def labels(self) -> list[str]:
@@ -69,12 +89,13 @@ class EntityTable:
     def add(self, state: EntityState) -> int:
         """Add an entity and return its row."""
         row = len(self._states)
-        if row == len(self.places):
+        if row == len(self._columns["places"]):
             self._grow(max(64, 2 * row))
         self._states.append(state)
         self._rows[state.id] = row
         self._labels.setdefault(state.label, set()).add(row)
         self.changed(row)
+        self.here_since[row] = state.last_seen if state.moved else state.first_seen
         return row
 
     def remove(self, id_: int) -> None:
@@ -85,8 +106,8 @@ class EntityTable:
         if not self._labels[state.label]:
             del self._labels[state.label]
         self._states[row] = None
-        self.places[row] = np.nan
-        self.measured[row] = self.blocking[row] = False
+        for name, _, _, empty in COLUMNS:
+            self._columns[name][row] = empty
 
     def changed(self, row: int) -> None:
         """Bring the columns of a row up to its state."""
@@ -94,18 +115,14 @@ class EntityTable:
         self.places[row] = np.nan if state.position is None else state.position
         self.measured[row] = state.source is PositionSource.MEASURED
         self.blocking[row] = self.measured[row] and not (state.tentative or state.missing)
-
-    @property
-    def size(self) -> int:
-        """Rows in use, empty ones included."""
-        return len(self._states)
+        self.last_seen[row] = state.last_seen
+        if not state.missing:
+            self.missing_since[row] = NEVER
 
     def _grow(self, capacity: int) -> None:
-        more = capacity - len(self.places)
-        self.places = np.concatenate([self.places, np.full((more, 3), np.nan)])
-        self.measured = np.concatenate([self.measured, np.zeros(more, dtype=bool)])
-        self.blocking = np.concatenate([self.blocking, np.zeros(more, dtype=bool)])
-        self.last_looked = np.concatenate([self.last_looked, np.full(more, NEVER, dtype=np.int64)])
+        for name, type_, shape, empty in COLUMNS:
+            old = self._columns[name]
+            self._columns[name] = np.concatenate([old, np.full((capacity - len(old), *shape), empty, dtype=type_)])
 
 
 class Kin:

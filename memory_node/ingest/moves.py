@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from memory_node.graph import PositionSource
-from memory_node.ingest.entity_table import EntityTable
+from memory_node.ingest import association
+from memory_node.ingest.entity_table import NEVER, EntityTable
 from memory_node.storage import entities
 
 if TYPE_CHECKING:
-    from memory_node.config import Settings
     from memory_node.storage.database import Transaction
     from memory_node.storage.entities import EntityState
 
@@ -21,24 +21,47 @@ MOVED = 1.0
 """m: nearer than this the place was only off by drift."""
 NEIGHBOURHOOD = 3.0
 """m around a thing in which others tell whether that ground was known before."""
-SECOND = 1_000_000_000
+AWAY_COST, MOST_AWAY = 4.0, 3.0
+"""What each stretch of being away costs, and from how many on it makes no difference."""
+LEAST = 1e-3
+METRES = 5.0
+"""m of way that make it e times less likely."""
+GONE = 0.15
+"""Belief under which a missing thing is gone beyond doubt: one more miss than makes it missing."""
+NOT_MOVED = 1e5
+"""Cost of not having moved: whenever something of the class is missing, what turned up is rather that than new."""
 
 
-def follow(tx: Transaction, table: EntityTable, labels: Iterable[str], settings: Settings) -> None:
-    """Join, among the things of some labels that may be one class, those that are missing with those that turned up."""
+def follow(tx: Transaction, table: EntityTable, labels: Iterable[str], now: int) -> None:
+    """Join, among the things of labels that may name one class, those that are missing with those that turned up."""
     rows = [row for label in labels for row in table.rows_of(label) if table.measured[row]]
     known = [state for state in (table.at(row) for row in rows) if not state.tentative]
     if not any(state.missing for state in known):
         return
-    for newcomer in sorted((s for s in known if not (s.moved or s.missing)), key=lambda s: s.first_seen):
-        earlier = [s for s in known if s.id in table and s.last_seen < newcomer.first_seen]
-        if not any(s.missing for s in earlier):
-            continue
-        likeliest = min(earlier, key=lambda s: _cost(s, newcomer))
-        # One that was not looked for since may be the one: wait until it is seen again or missed.
-        if likeliest.missing and _ground_known(table, newcomer, likeliest):
-            move(tx, table, likeliest, newcomer)
-            known.remove(newcomer)
+    newcomers = [state for state in known if not (state.moved or state.missing)]
+    costs = np.array([[_cost(table, old, new, now) for old in known] for new in newcomers]).reshape(-1, len(known))
+    for new, column in zip(newcomers, association.assign(costs, alone=NOT_MOVED), strict=True):
+        if column >= 0 and known[column].missing and _settled(table, known, known[column], new, now):
+            move(tx, table, known[column], new)
+
+
+def _settled(
+    table: EntityTable, known: Sequence[EntityState], old: EntityState, new: EntityState, now: int
+) -> bool:
+    """Tell whether old is what turned up as new, as far as can be known by now.
+
+    With several of the class old must be gone beyond doubt, and the others seen since new turned up, or missing as well:
+    one that was not looked for since may be it, and is waited for, but no longer than it took to look for old.
+    """
+    others = [state for state in known if state is not old and state is not new]
+    if not others:
+        return True
+    if old.confidence > GONE:
+        return False
+    gone = int(table.missing_since[table.row(old.id)])
+    if gone != NEVER and now - gone < gone - old.last_seen:
+        return not any(state.last_seen < new.first_seen and not state.missing for state in others)
+    return True
 
 
 def move(tx: Transaction, table: EntityTable, old: EntityState, new: EntityState) -> None:
@@ -54,14 +77,27 @@ def move(tx: Transaction, table: EntityTable, old: EntityState, new: EntityState
     old.track_id, old.track_stamp = new.track_id, new.track_stamp
     entities.absorb(tx, old.id, new.id)
     entities.save(tx, [old])
+    seen_from = table.seen_from[table.row(new.id)]
     table.remove(new.id)
-    table.changed(table.row(old.id))
+    row = table.row(old.id)
+    table.changed(row)
+    table.here_since[row], table.seen_from[row] = new.first_seen, seen_from
 
 
-def _cost(old: EntityState, new: EntityState) -> float:
-    """How unlikely it is that old turned up as new: a long time unseen, a long way."""
+def _cost(table: EntityTable, old: EntityState, new: EntityState, now: int) -> float:
+    """How unlikely it is that old turned up as new, as the negative log of a likelihood.
+
+    Old left between its last sighting and the look that missed it, at any time alike, and must have left before new was
+    seen. While it was missing the world was looked at again and again without it, in stretches of that same length.
+    """
+    if old.last_seen >= new.first_seen or not _ground_known(table, new, old):
+        return association.IMPOSSIBLE
     assert old.position is not None and new.position is not None
-    return math.log1p((new.first_seen - old.last_seen) / SECOND) + math.dist(old.position, new.position) / 5.0
+    gone = int(table.missing_since[table.row(old.id)])
+    stretch = max(1, (now if gone == NEVER else gone) - old.last_seen)
+    left = min(1.0, max(LEAST, (new.first_seen - old.last_seen) / stretch))
+    away = 0.0 if gone == NEVER else max(0, new.first_seen - gone) / stretch
+    return AWAY_COST * min(away, MOST_AWAY) - math.log(left) + math.dist(old.position, new.position) / METRES
 
 
 def _ground_known(table: EntityTable, new: EntityState, old: EntityState) -> bool:
@@ -70,8 +106,7 @@ def _ground_known(table: EntityTable, new: EntityState, old: EntityState) -> boo
     Where the things around it too were first seen after that, the robot had not been there, and it may have stood there
     all along. With nothing around there is nothing to tell.
     """
-    size = table.size
-    apart = np.linalg.norm(table.places[:size, :2] - np.asarray(new.position)[:2], axis=1)
-    around = [table.at(int(row)) for row in np.flatnonzero(table.measured[:size] & (apart <= NEIGHBOURHOOD))]
+    apart = np.linalg.norm(table.places[:, :2] - np.asarray(new.position)[:2], axis=1)
+    around = [table.at(int(row)) for row in np.flatnonzero(table.measured & (apart <= NEIGHBOURHOOD))]
     around = [state for state in around if state.id not in (new.id, old.id)]
     return not around or any(state.first_seen <= old.last_seen for state in around)
