@@ -112,6 +112,10 @@ class WorkingBuffer:
         if errors:
             raise errors[0]
 
+    def drain(self) -> None:
+        """Wait until everything added so far has left the buffer, written or refused; the next flush tells of refusals."""
+        self.wait(self._added)
+
     def wait(self, number: int) -> None:
         """Wait until entry `number` has left the buffer, written or refused."""
         with self._state:

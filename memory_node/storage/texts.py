@@ -32,7 +32,7 @@ def intern_many(tx: Transaction, bodies: Sequence[str], wanted: bool = True) -> 
     entries: list[tuple[int, str]] = []
     fresh = next_rowid(tx.conn, "text")
     for body in dict.fromkeys(bodies):
-        digest = hashlib.blake2b(_utf8(body), digest_size=16).digest()
+        digest = _digest(body)
         row = tx.conn.execute("SELECT id, wanted FROM text WHERE digest = ?", (digest,)).fetchone()
         if row is None:
             row = (fresh + len(new), wanted)
@@ -48,6 +48,12 @@ def intern_many(tx: Transaction, bodies: Sequence[str], wanted: bool = True) -> 
     if entries:
         _want(tx, entries)
     return [known[body] for body in bodies]
+
+
+def id_of(conn: sqlite3.Connection, body: str) -> int | None:
+    """Return the id of a text that is stored, given as it reads, else None."""
+    row = conn.execute("SELECT id FROM text WHERE digest = ?", (_digest(body),)).fetchone()
+    return None if row is None else int(row[0])
 
 
 def bodies(conn: sqlite3.Connection, ids: Iterable[int]) -> dict[int, str]:
@@ -114,6 +120,10 @@ def _utf8(body: str) -> bytes:
         return body.encode("utf-8")
     except UnicodeEncodeError as error:
         raise InvalidArgument("text", f"is not valid Unicode: {error.reason} at character {error.start}") from error
+
+
+def _digest(body: str) -> bytes:
+    return hashlib.blake2b(_utf8(body), digest_size=16).digest()
 
 
 def _want(tx: Transaction, entries: list[tuple[int, str]]) -> None:

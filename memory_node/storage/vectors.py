@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from memory_node.errors import InvalidArgument, StorageError
-from memory_node.storage import meta
+from memory_node.storage import meta, texts
 from memory_node.storage.ids import id_table, next_rowid
 from memory_node.storage.writer import Transaction
 
@@ -125,18 +125,16 @@ def add_text(tx: Transaction, model_id: int, text_id: int, parts: ArrayLike) -> 
     return _insert(tx, model_id, [(text_id, part, None, blob) for part, blob in enumerate(blobs)])
 
 
-def add_texts(tx: Transaction, model_id: int, rows: Sequence[tuple[int, ArrayLike]]) -> None:
-    """Store the vector (D,) of texts given as (text_id, vector); a text that has one of the model keeps it."""
-    given: dict[int, ArrayLike] = {}
-    for text_id, vector in rows:
-        given.setdefault(int(text_id), vector)
+def add_texts(tx: Transaction, model_id: int, text_ids: Sequence[int], vectors: ArrayLike) -> None:
+    """Store the vector of each text, (N, D); a text that has one of the model keeps it, of twins the first counts."""
+    blobs = _blobs(tx.conn, model_id, vectors)
+    first: dict[int, bytes] = {}
+    for text_id, blob in zip(text_ids, blobs, strict=True):
+        first.setdefault(int(text_id), blob)
     sql = """SELECT value FROM json_each(?) WHERE NOT EXISTS
              (SELECT 1 FROM vector WHERE text_id = value AND model_id = ? AND part = 0)"""
-    new = [row[0] for row in tx.conn.execute(sql, (id_table(given), model_id))]
-    if not new:
-        return
-    blobs = _blobs(tx.conn, model_id, np.stack([np.asarray(given[text_id]) for text_id in new]))
-    _insert(tx, model_id, [(text_id, 0, None, blob) for text_id, blob in zip(new, blobs, strict=True)])
+    new = [row[0] for row in tx.conn.execute(sql, (id_table(first), model_id))]
+    _insert(tx, model_id, [(text_id, 0, None, first[text_id]) for text_id in new])
     tx.conn.executemany(
         "DELETE FROM unembedded WHERE model_id = ? AND text_id = ?", [(model_id, text_id) for text_id in new]
     )
@@ -154,6 +152,14 @@ def of_texts(
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """Return those of the texts that have a vector, int64 (N,), and the vector of their first part, float32 (N, D)."""
     return _owned(conn, model_id, "text_id", text_ids)
+
+
+def of_bodies(conn: sqlite3.Connection, model_id: int, bodies: Iterable[str]) -> dict[str, NDArray[np.float32]]:
+    """Return the vector (D,) of each of the texts, given as they read, that has one."""
+    known = {body: text_id for body in set(bodies) if (text_id := texts.id_of(conn, body)) is not None}
+    ids, found = of_texts(conn, model_id, known.values())
+    by_id = dict(zip(ids.tolist(), found, strict=True))
+    return {body: by_id[text_id] for body, text_id in known.items() if text_id in by_id}
 
 
 def of_nodes(

@@ -1,0 +1,434 @@
+"""The facade: one object with every read and write, used alike by node, command line, tests and notebooks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from memory_node import tools
+from memory_node.config import Settings, settings_table
+from memory_node.errors import ClosedError, InvalidArgument, ReadOnlyError
+from memory_node.graph import NO_ID, Detection, Edge, Filter, Node, Pose
+from memory_node.ingest.arguments import checked_name
+from memory_node.ingest.clockwatch import SystemClock
+from memory_node.ingest.embedding import wait_until
+from memory_node.retrieval.times import parse_time
+from memory_node.rooms import Consolidation, Rooms
+from memory_node.status import MemoryStatus, status_of
+from memory_node.storage import edges, entities, nodes
+from memory_node.tools import results
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from memory_node.housekeeping.episodes import EndedEpisode
+    from memory_node.housekeeping.runtime import JobState
+    from memory_node.ingest.track import PositionTrack
+    from memory_node.protocols import Clock, Embedder, Summarizer
+
+
+class Memory:
+    """A robot's memory. Safe to use from several threads; made by `Memory.open`.
+
+    Times: a Python int is nanoseconds of the clock; a string is "-10m", ISO 8601, Unix seconds and what else `parse_time`
+    reads. Positions are metres in the memory's frame. Wrong arguments raise InvalidArgument naming the argument; any call
+    after `close` raises ClosedError. A thread reads its own writes; no read waits for those of others.
+    """
+
+    def __init__(self, rooms: Rooms) -> None:
+        self._rooms = rooms
+        self._closed = False
+
+    @classmethod
+    def open(
+        cls,
+        path: str | Path | None = None,
+        embedder: Embedder | None = None,
+        summarizer: Summarizer | None = None,
+        clock: Clock | None = None,
+        settings: Settings | Mapping[str, Any] | None = None,
+        read_only: bool = False,
+        on_corrupt: str | None = None,
+    ) -> Memory:
+        """Open the memory kept in a SQLite file; the file and its folder are made when missing.
+
+        Args:
+            path: None: `db_path` of the settings.
+            embedder: None: words, place and time answer, and meaning where callers bring vectors.
+            summarizer: a language model for gists; None: extractive gists.
+            clock: None: wall time.
+            settings: Settings, or a mapping of some of them.
+            read_only: beside another process that writes; every write raises ReadOnlyError.
+            on_corrupt: "stop" or "fresh", see the setting of that name.
+
+        Raises:
+            LockedError, CorruptDatabaseError, StorageError: as `Database.open`.
+        """
+        chosen = settings if isinstance(settings, Settings) else Settings().changed(**dict(settings or {}))
+        if on_corrupt is not None:
+            chosen = chosen.changed(on_corrupt=on_corrupt)
+        if path is not None:
+            chosen = chosen.changed(db_path=str(path))
+        return cls(Rooms(embedder, summarizer, clock or SystemClock(), chosen, read_only))
+
+    def __enter__(self) -> Memory:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Commit what waits, save the caches, close the file. A second call does nothing."""
+        if not self._closed:
+            self._closed = True
+            self._rooms.close()
+
+    # ---- writing
+
+    def record(
+        self,
+        text: str,
+        layer: str = "notes",
+        position: Sequence[float] | None = None,
+        stamp: int | str | None = None,
+        source: str = "perception",
+        confidence: float = 1.0,
+        importance: float = 0.5,
+        metadata: Mapping[str, Any] | None = None,
+        frame: str = "",
+        vector: Sequence[float] | NDArray[np.float32] | None = None,
+        position_source: str = "measured",
+        stamp_source: str = "caller",
+    ) -> int:
+        """Record one observation; returns its id, or that of the row it repeats (`fold_repeats`).
+
+        It is committed at most `flush_interval` later; `flush` waits for that.
+
+        Args:
+            position: (x, y, z) m of the thing (measured) or of the robot (observer), None when unknown.
+            stamp: None: now.
+            source: "perception", or "interoception" for a reading without a number.
+            frame: "" is the memory's frame; positions in another are refused.
+            vector: of the text, shape (dim,), when the caller has it.
+        """
+        rooms = self._writable()
+        if source == "interoception":
+            return self.record_body_state(text, layer, None, position=position, stamp=stamp, stamp_source=stamp_source)
+        if source != "perception":
+            raise InvalidArgument("source", f"got {source!r}, allowed is perception or interoception")
+        return rooms.recorder.observation(
+            text,
+            layer=layer,
+            stamp=self._stamp(stamp),
+            position=position,
+            frame=frame,
+            position_source=position_source,
+            confidence=confidence,
+            importance=importance,
+            metadata=metadata,
+            vector=vector,
+            stamp_source=stamp_source,
+        )
+
+    def record_detections(
+        self,
+        detections: Sequence[Detection],
+        layer: str = "detections",
+        stamp: int | str | None = None,
+        pose: Pose | Sequence[float] | None = None,
+        frame: str = "",
+        stamp_source: str = "caller",
+        sensor_range: float | None = None,
+        sensor_fov: float | None = None,
+    ) -> list[int]:
+        """Record one message of a detector: an observation a detection, in order, and the entities they are sightings of.
+
+        An empty message is a look that saw nothing. A detection without a usable label or confidence gets id 0.
+
+        Args:
+            pose: of the robot: Pose, or (x, y, z, yaw) in m and rad; None when unknown.
+            sensor_range: m; sensor_fov: rad; None: the settings of those names.
+        """
+        rooms = self._writable()
+        return rooms.recorder.detections(
+            detections,
+            layer=layer,
+            stamp=self._stamp(stamp),
+            pose=pose,
+            frame=frame,
+            stamp_source=stamp_source,
+            sensor_range=sensor_range,
+            sensor_fov=sensor_fov,
+        )
+
+    def record_body_state(
+        self,
+        text: str,
+        layer: str,
+        value: float | None = None,
+        unit: str = "",
+        position: Sequence[float] | None = None,
+        stamp: int | str | None = None,
+        stamp_source: str = "caller",
+    ) -> int:
+        """Record one reading of the robot's own body (interoception); returns its id."""
+        rooms = self._writable()
+        return rooms.recorder.reading(
+            text,
+            layer=layer,
+            value=value,
+            unit=unit,
+            stamp=self._stamp(stamp),
+            position=position,
+            stamp_source=stamp_source,
+        )
+
+    def store_specific_memory(
+        self,
+        text: str,
+        layer: str = "notes",
+        position: Sequence[float] | None = None,
+        stamp: int | str | None = None,
+        confidence: float = 1.0,
+        importance: float = 0.5,
+        metadata: Mapping[str, Any] | None = None,
+        frame: str = "",
+    ) -> int:
+        """Record a note on purpose and commit it; without a position it lies where the robot was at stamp."""
+        rooms, when = self._writable(), self._stamp(stamp)
+        pose = rooms.track.at(when) if position is None else None
+        id = self.record(
+            text,
+            layer or "notes",
+            pose.position if pose else position,
+            when,
+            confidence=confidence,
+            importance=importance,
+            metadata=metadata,
+            frame=frame,
+            position_source="observer" if pose else "measured",
+        )
+        self.flush()
+        rooms.note_stored(id)
+        return id
+
+    def flush(self) -> None:
+        """Commit what waits in the working buffer.
+
+        Raises:
+            StorageError: some of it could not be written.
+        """
+        self._writable().buffer.flush()
+
+    def wait_embedded(self, timeout: float = 60.0) -> bool:
+        """Wait until every text has its vector and every vector is in the index; returns False after timeout s."""
+        rooms = self._writable()
+        rooms.buffer.flush()
+        return wait_until(rooms.all_indexed, timeout)
+
+    def update_pose(self, pose: Pose) -> str:
+        """Take a pose of the robot; returns "" or why it was refused."""
+        return self._open().track.add(pose)
+
+    def set_map(self, map_id: str) -> None:
+        """Say that positions belong to another map from now on."""
+        self._writable().change_map(checked_name("map_id", map_id) if map_id else "")
+
+    def new_session(self, reason: str) -> None:
+        """Close the open episodes as abandoned, forget poses, and mark what follows with a session of its own."""
+        self._writable().new_session(reason)
+
+    def check_clock(self) -> str:
+        """Look at the clock; when it has jumped open a new session and return why, else return ""."""
+        return self._writable().check_clock()
+
+    def configure(self, **changes: Any) -> None:
+        """Change settings that may change at run time."""
+        rooms, table = self._open(), settings_table()
+        for name in changes:
+            if name in table and not table[name].runtime:
+                raise InvalidArgument(name, "cannot change while the memory is open")
+        rooms.settings.value = rooms.settings.value.changed(**changes)
+
+    # ---- episodes and housekeeping
+
+    def start_episode(self, name: str, parent_id: int = NO_ID, metadata: Mapping[str, Any] | None = None) -> int:
+        """Begin an episode; returns its id. It nests in the one that runs, or in parent_id."""
+        return self._writable().start_episode(checked_name("name", name), parent_id, metadata)
+
+    def end_episode(self, id: int = NO_ID, status: str = "completed") -> EndedEpisode:
+        """End an episode (0: the innermost that runs) as completed or abandoned; has .id, .gist_ids and .summary."""
+        return self._writable().end_episode(id, status or "completed")
+
+    def run_job(self, name: str) -> JobState:
+        """Run one housekeeping job to its end."""
+        return self._writable().run_job(name)
+
+    def jobs(self) -> list[JobState]:
+        """State of every housekeeping job."""
+        return self._writable().runner.states()
+
+    def start_housekeeping(self) -> None:
+        """Run all jobs every `consolidation_interval` of the steady clock, until `close`."""
+        self._writable().runner.start()
+
+    def consolidate(self, dry_run: bool = False) -> Consolidation:
+        """Write the gists that are due, or say which would be written; has .gists and .clusters."""
+        return self._writable().consolidate(dry_run)
+
+    def split_entity(self, id: int, observation_ids: Sequence[int]) -> int:
+        """Undo a wrong merge: the sightings become another entity, whose id is returned."""
+        return self._writable().split_entity(id, observation_ids)
+
+    # ---- the ten tools
+
+    def semantic_search(
+        self,
+        query: str = "",
+        limit: int = 0,
+        filter: Filter | None = None,
+        vector: Sequence[float] | NDArray[np.float32] | None = None,
+        explain: bool = False,
+    ) -> results.SemanticSearchResult:
+        """Find what means or says the same; with `vector` and no query by meaning alone."""
+        with self._reading() as rooms:
+            return tools.semantic_search(rooms.context, query, limit, filter, vector, explain)
+
+    def spatial_query(
+        self, center: Sequence[float], radius: float, limit: int = 0, filter: Filter | None = None
+    ) -> results.SpatialQueryResult:
+        """Find what lies within radius (m) of (x, y) or (x, y, z), nearest first."""
+        with self._reading() as rooms:
+            return tools.spatial_query(rooms.context, center, radius, limit, filter)
+
+    def temporal_query(
+        self,
+        filter: Filter | None = None,
+        order: str = "newest",
+        last_n_minutes: float = 0.0,
+        limit: int = 0,
+    ) -> results.TemporalQueryResult:
+        """Find what happened in a time, newest or oldest first."""
+        with self._reading() as rooms:
+            return tools.temporal_query(rooms.context, filter, order, last_n_minutes, limit)
+
+    def episode_summary(
+        self, episode_id: int = NO_ID, task_name: str = "", last_n: int = 0
+    ) -> results.EpisodeSummaryResult:
+        """Tell of an episode by id, by part of its name, or of the last n."""
+        with self._reading() as rooms:
+            return tools.episode_summary(rooms.context, episode_id, task_name, last_n)
+
+    def get_current_context(self, radius: float = 0.0, recent_minutes: float = 0.0) -> results.ContextResult:
+        """Tell where the robot is, what is near, what happened lately, and how the body is."""
+        with self._reading() as rooms:
+            return tools.get_current_context(rooms.context, radius, recent_minutes)
+
+    def search_gists(self, query: str = "", limit: int = 0, filter: Filter | None = None) -> results.SearchGistsResult:
+        """Find summaries by meaning and words; a blank query gives the newest."""
+        with self._reading() as rooms:
+            return tools.search_gists(rooms.context, query, limit, filter)
+
+    def entity_query(
+        self,
+        name: str = "",
+        entity_type: str = "",
+        filter: Filter | None = None,
+        last_seen_after: int | str | None = None,
+        limit: int = 0,
+    ) -> results.EntityQueryResult:
+        """Find things by name, type, place and when they were last seen."""
+        with self._reading() as rooms:
+            return tools.entity_query(rooms.context, name, entity_type, filter, last_seen_after, limit)
+
+    def locate(self, concept: str, filter: Filter | None = None) -> results.LocateResult:
+        """Say where a thing is: a place to drive to, and which other places it could be."""
+        with self._reading() as rooms:
+            return tools.locate(rooms.context, concept, filter)
+
+    def recall(self, query: str, limit: int = 0, filter: Filter | None = None) -> results.RecallResult:
+        """Tell everything known about a concept."""
+        with self._reading() as rooms:
+            return tools.recall(rooms.context, query, limit, filter)
+
+    def body_status(self, layers: Sequence[str] = ()) -> results.BodyStatusResult:
+        """Tell the latest reading of each internal layer, its age and its trend."""
+        with self._reading() as rooms:
+            return tools.body_status(rooms.context, layers)
+
+    def call_tool(self, name: str, arguments: Mapping[str, Any] | None = None) -> str:
+        """Call a tool as a language model does, with JSON arguments; wrong ones come back as a text to act on."""
+        return tools.call_tool(self, name, arguments or {})
+
+    # ---- the rest
+
+    def entity_observations(self, entity_id: int) -> list[int]:
+        """Return the ids of the observations that saw an entity, oldest first."""
+        with self._reading() as rooms, rooms.db.read() as conn:
+            return entities.observations(conn, entity_id)
+
+    def nodes(self, after_id: int = NO_ID, limit: int = 1000) -> list[Node]:
+        """Return a page of everything that is stored: up to limit nodes with ids above after_id, ascending."""
+        with self._reading() as rooms, rooms.db.read() as conn:
+            return nodes.fetch(conn, nodes.ids_after(conn, after_id, limit))
+
+    def edges(self, id: int) -> list[Edge]:
+        """Return every edge that begins or ends at a node."""
+        with self._reading() as rooms, rooms.db.read() as conn:
+            return edges.of(conn, id)
+
+    def status(self) -> MemoryStatus:
+        """Counts, sizes, backlog, layers and warnings."""
+        with self._reading() as rooms:
+            return status_of(rooms)
+
+    def check(self) -> list[str]:
+        """Check the file and what it holds; returns what is wrong, a sentence each."""
+        return self._open().db.check()
+
+    def backup(self, to: str | Path) -> None:
+        """Copy the database to another file while it is being written."""
+        with self._reading() as rooms:
+            rooms.db.backup(to)
+
+    @property
+    def track(self) -> PositionTrack:
+        """The robot's recent poses."""
+        return self._rooms.track
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of this moment."""
+        return self._rooms.settings()
+
+    def _open(self) -> Rooms:
+        if self._closed:
+            raise ClosedError("the memory is closed")
+        return self._rooms
+
+    def _writable(self) -> Rooms:
+        rooms = self._open()
+        if rooms.db.read_only:
+            raise ReadOnlyError("the memory was opened read-only")
+        return rooms
+
+    @contextmanager
+    def _reading(self) -> Iterator[Rooms]:
+        rooms = self._open()
+        with rooms.reading():
+            yield rooms
+
+    def _stamp(self, stamp: int | str | None) -> int:
+        if isinstance(stamp, str) and stamp:
+            now = self._rooms.clock.now_ns()
+            return parse_time(stamp, now, self._rooms.settings().time_zone)
+        if stamp is None or stamp == "":
+            self._rooms.check_clock()
+            return self._rooms.clock.now_ns()
+        return stamp
