@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 
-from memory_node.graph import Tier
-
 _COUNTS = {
     "edges to nodes that do not exist": """
         SELECT count(*) FROM edge WHERE source NOT IN (SELECT id FROM node) OR target NOT IN (SELECT id FROM node)""",
@@ -22,8 +20,6 @@ _COUNTS = {
     "wanted texts missing from the word index, or others in it": """
         SELECT count(*) FROM (SELECT id FROM wanted_text EXCEPT SELECT id FROM text_fts_docsize
         UNION ALL SELECT * FROM (SELECT id FROM text_fts_docsize EXCEPT SELECT id FROM wanted_text))""",
-    "archived nodes that still have a text": f"""
-        SELECT count(*) FROM node WHERE tier = {Tier.ARCHIVED:d} AND text_id IS NOT NULL""",
     "nodes written by a transaction that never was": """
         SELECT count(*) FROM node WHERE revision > (SELECT value FROM meta WHERE key = 'revision')""",
 }

@@ -127,6 +127,8 @@ def add_text(tx: Transaction, model_id: int, text_id: int, parts: ArrayLike) -> 
 
 def add_texts(tx: Transaction, model_id: int, text_ids: Sequence[int], vectors: ArrayLike) -> None:
     """Store the vector of each text, (N, D); a text that has one of the model keeps it, of twins the first counts."""
+    if not len(text_ids):
+        return
     blobs = _blobs(tx.conn, model_id, vectors)
     first: dict[int, bytes] = {}
     for text_id, blob in zip(text_ids, blobs, strict=True):

@@ -31,7 +31,8 @@ def batch(tx: Transaction, name: str, model: int) -> None:
     ids = nodes.insert_many(tx, rows)
     edges.add_many(tx, [(ids[0], id_, EdgeType.NEAR_EVENT) for id_ in ids[1:]])
     waiting = texts.unembedded(tx.conn, model, ROWS)
-    vectors.add_texts(tx, model, [(text_id, [1.0, float(text_id), 0.0, 0.0]) for text_id, _ in waiting])
+    text_ids = [text_id for text_id, _ in waiting]
+    vectors.add_texts(tx, model, text_ids, [[1.0, float(text_id), 0.0, 0.0] for text_id in text_ids])
     if ids[0] % 3 == 0:
         nodes.archive(tx, ids[-1:])
 

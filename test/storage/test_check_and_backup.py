@@ -23,7 +23,6 @@ BREAKAGES = {
     "UPDATE vector SET data = x'00'": "1 vectors of a wrong length",
     "DELETE FROM vector": "1 wanted texts that have neither a vector nor a place in the queue",
     "UPDATE text SET wanted = 0": "wanted texts missing from the word index, or others in it",
-    "UPDATE node SET tier = 3": "archived nodes that still have a text",
     "UPDATE node SET revision = 1000": "nodes written by a transaction that never was",
     "UPDATE node SET text_id = 999": "node row 1 refers to a missing row of text",
     "UPDATE text SET body = 'other words' WHERE wanted = 1": "the word index does not fit the texts",
@@ -35,7 +34,7 @@ def test_check_finds_what_does_not_fit_together(tmp_path: Path, observation: Mak
     db = Database.open(tmp_path / "a.db")
     model = db.write(lambda tx: vectors.open_model(tx, "m", 1))
     db.write(lambda tx: nodes.insert(tx, observation("a chair")))
-    db.write(lambda tx: vectors.add_texts(tx, model.id, [(1, [1])]))
+    db.write(lambda tx: vectors.add_texts(tx, model.id, [1], [[1]]))
     assert db.check() == []
     db.close()
     conn = sqlite3.connect(tmp_path / "a.db")

@@ -57,7 +57,8 @@ def test_each_thread_has_its_own_connection_and_those_of_dead_threads_are_closed
 def test_close_waits_for_nobody_and_a_block_that_runs_ends_with_closed_error(tmp_path: Path) -> None:
     db = Database.open(tmp_path / "a.db")
     inside, outcome = threading.Event(), []
-    count_for_hours = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1e12) SELECT max(i) FROM n"
+    count_for_hours = """WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1e12)
+                         SELECT max(i) FROM n"""
 
     def endless() -> None:
         try:

@@ -35,8 +35,8 @@ def test_every_field_comes_back_as_it_was(db: Database) -> None:
     node = Node(
         id=0, kind=Kind.OBSERVATION, layer="battery", text="battery: 45 %", text_id=None, stamp=-5, last_stamp=2**62,
         repeats=3, stamp_source="receive: no stamp", position=(1.5, -2.25, 0.1),
-        position_source=PositionSource.MEASURED, frame="map", map_id="flat 2", confidence=0.25, importance=0.75, tier=Tier.LONG_TERM, session_id=4, episode_id=9,
-        metadata={"a": [1, None], "ü": "ß"}, value=0.45, unit="%",
+        position_source=PositionSource.MEASURED, frame="map", map_id="flat 2", confidence=0.25, importance=0.75,
+        tier=Tier.LONG_TERM, session_id=4, episode_id=9, metadata={"a": [1, None], "ü": "ß"}, value=0.45, unit="%",
     )  # fmt: skip
     (id_,) = put(db, node)
     (found,) = get(db, id_)
@@ -147,7 +147,7 @@ def test_archive_keeps_time_place_and_edges_and_gives_up_text_and_vectors(db: Da
     )
     model = db.write(lambda tx: vectors.open_model(tx, "m", 2))
     texts_of = [node.text_id or 0 for node in get(db, alone, one)]
-    db.write(lambda tx: vectors.add_texts(tx, model.id, [(id_, [1, 0]) for id_ in texts_of]))
+    db.write(lambda tx: vectors.add_texts(tx, model.id, texts_of, [[1, 0]] * 2))
     db.write(lambda tx: vectors.add_node(tx, model.id, alone, [0, 1]))
     db.write(lambda tx: edges.add(tx, alone, one, EdgeType.NEAR_EVENT))
     assert db.write(lambda tx: nodes.archive(tx, [alone, one])) == 2

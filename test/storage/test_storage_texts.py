@@ -75,7 +75,7 @@ def test_the_backlog_is_what_has_no_vector_yet(db: Database) -> None:
         assert texts.backlog(conn, model.id) == 4
         assert [row[0] for row in texts.unembedded(conn, model.id, 3)] == ids[:3]
     db.write(lambda tx: vectors.add_text(tx, model.id, ids[0], [[1, 0]]))
-    db.write(lambda tx: vectors.add_texts(tx, model.id, [(ids[2], [0, 1])]))
+    db.write(lambda tx: vectors.add_texts(tx, model.id, [ids[2]], [[0, 1]]))
     with db.read() as conn:
         assert texts.unembedded(conn, model.id, 10) == [(ids[1], "a"), (ids[3], "c")]
         assert texts.backlog(conn, model.id) == 2
@@ -84,7 +84,7 @@ def test_the_backlog_is_what_has_no_vector_yet(db: Database) -> None:
 def test_asking_for_the_next_texts_costs_the_same_however_many_are_done(db: Database) -> None:
     model = db.write(lambda tx: vectors.open_model(tx, "m", 2))
     ids = db.write(lambda tx: texts.intern_many(tx, [f"text {i}" for i in range(5000)]))
-    db.write(lambda tx: vectors.add_texts(tx, model.id, [(id_, [1, 0]) for id_ in ids[:-3]]))
+    db.write(lambda tx: vectors.add_texts(tx, model.id, ids[:-3], [[1, 0]] * 4997))
     steps = [0]
 
     def count() -> None:
@@ -101,7 +101,7 @@ def test_drop_unused_forgets_words_vectors_and_the_place_in_the_queue(db: Databa
     model = db.write(lambda tx: vectors.open_model(tx, "m", 2))
     (row,) = db.write(lambda tx: nodes.insert_many(tx, [observation("red chair")]))
     loose = db.write(lambda tx: texts.intern_many(tx, ["blue chair", "green chair"]))
-    db.write(lambda tx: vectors.add_texts(tx, model.id, [(loose[0], [1, 0])]))
+    db.write(lambda tx: vectors.add_texts(tx, model.id, loose[:1], [[1, 0]]))
     with db.read() as conn:
         used = nodes.fetch(conn, [row])[0].text_id or 0
         before = vectors.since(conn, model.id, 0)

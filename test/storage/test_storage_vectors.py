@@ -51,14 +51,14 @@ def test_vectors_that_are_not_finite_are_refused(db: Database, model: Model, tex
 
 def test_f32_a_vector_of_another_length_is_refused(db: Database, model: Model, text_ids: list[int]) -> None:
     with pytest.raises(InvalidArgument, match="has 3 dimensions, the model has 4"):
-        db.write(lambda tx: vectors.add_texts(tx, model.id, [(text_ids[0], [1, 0, 0])]))
+        db.write(lambda tx: vectors.add_texts(tx, model.id, text_ids[:1], [[1, 0, 0]]))
     with pytest.raises(StorageError, match="no model of id 77"):
         db.write(lambda tx: vectors.add_node(tx, 77, 1, [1, 0, 0, 0]))
 
 
 def test_parts_of_a_long_text_and_what_is_read_back(db: Database, model: Model, text_ids: list[int]) -> None:
     ids = db.write(lambda tx: vectors.add_text(tx, model.id, text_ids[1], [[1, 0, 0, 0], [0, 1, 0, 0]]))
-    db.write(lambda tx: vectors.add_texts(tx, model.id, [(text_ids[0], [0, 0, 3, 0])]))
+    db.write(lambda tx: vectors.add_texts(tx, model.id, text_ids[:1], [[0, 0, 3, 0]]))
     with db.read() as conn:
         found, rows = vectors.of_texts(conn, model.id, [text_ids[1], text_ids[2], text_ids[0], 999])
         every = vectors.since(conn, model.id, 0)
@@ -93,10 +93,11 @@ def test_a_new_vector_of_the_same_text_or_node_has_a_new_id(
 def test_add_texts_keeps_what_is_there_and_takes_the_first_of_twins(
     db: Database, model: Model, text_ids: list[int]
 ) -> None:
-    db.write(lambda tx: vectors.add_texts(tx, model.id, [(text_ids[0], [1, 0, 0, 0])]))
-    rows = [(text_ids[0], [0, 0, 0, 1]), (text_ids[1], [0, 1, 0, 0]), (text_ids[1], [0, 0, 1, 0])]
-    db.write(lambda tx: vectors.add_texts(tx, model.id, rows))
-    db.write(lambda tx: vectors.add_texts(tx, model.id, rows))
+    db.write(lambda tx: vectors.add_texts(tx, model.id, text_ids[:1], [[1, 0, 0, 0]]))
+    given = ([text_ids[0], text_ids[1], text_ids[1]], [[0, 0, 0, 1], [0, 1, 0, 0], [0, 0, 1, 0]])
+    db.write(lambda tx: vectors.add_texts(tx, model.id, *given))
+    db.write(lambda tx: vectors.add_texts(tx, model.id, *given))
+    db.write(lambda tx: vectors.add_texts(tx, model.id, [], np.empty((0, 4), np.float32)))
     with db.read() as conn:
         assert vectors.of_texts(conn, model.id, text_ids)[1].tolist() == [[1, 0, 0, 0], [0, 1, 0, 0]]
         assert texts.backlog(conn, model.id) == 1
@@ -106,7 +107,7 @@ def test_f32_another_model_is_filled_while_the_first_ranks_and_the_old_vectors_g
     db: Database, model: Model, text_ids: list[int]
 ) -> None:
     assert model.active
-    db.write(lambda tx: vectors.add_texts(tx, model.id, [(id_, [1, 0, 0, 0]) for id_ in text_ids]))
+    db.write(lambda tx: vectors.add_texts(tx, model.id, text_ids, [[1, 0, 0, 0]] * 3))
     second = db.write(lambda tx: vectors.open_model(tx, "second", 3))
     assert not second.active
     with db.read() as conn:
@@ -118,7 +119,7 @@ def test_f32_another_model_is_filled_while_the_first_ranks_and_the_old_vectors_g
     with db.read() as conn:
         assert (texts.backlog(conn, model.id), texts.backlog(conn, second.id)) == (1, 4)
     assert db.write(vectors.drop_stale) == 0
-    db.write(lambda tx: vectors.add_texts(tx, second.id, [(id_, [0, 1, 0]) for id_ in [*text_ids, late]]))
+    db.write(lambda tx: vectors.add_texts(tx, second.id, [*text_ids, late], [[0, 1, 0]] * 4))
     db.write(lambda tx: vectors.activate(tx, second.id))
     with db.read() as conn:
         active = vectors.active_model(conn)
@@ -141,9 +142,9 @@ def test_same_length_but_another_name_is_another_model(db: Database, model: Mode
 def test_going_back_to_the_first_model_gives_the_half_filled_one_up(
     db: Database, model: Model, text_ids: list[int]
 ) -> None:
-    db.write(lambda tx: vectors.add_texts(tx, model.id, [(text_ids[0], [1, 0, 0, 0])]))
+    db.write(lambda tx: vectors.add_texts(tx, model.id, text_ids[:1], [[1, 0, 0, 0]]))
     second = db.write(lambda tx: vectors.open_model(tx, "second", 3))
-    db.write(lambda tx: vectors.add_texts(tx, second.id, [(text_ids[0], [1, 0, 0])]))
+    db.write(lambda tx: vectors.add_texts(tx, second.id, text_ids[:1], [[1, 0, 0]]))
     assert db.write(lambda tx: vectors.open_model(tx, "first", 4)) == model
     with db.read() as conn:
         assert (texts.backlog(conn, model.id), texts.backlog(conn, second.id)) == (2, 0)
@@ -153,8 +154,8 @@ def test_going_back_to_the_first_model_gives_the_half_filled_one_up(
 
 def test_vectors_of_one_model_are_never_given_for_another(db: Database, model: Model, text_ids: list[int]) -> None:
     second = db.write(lambda tx: vectors.open_model(tx, "second", 4))
-    db.write(lambda tx: vectors.add_texts(tx, model.id, [(text_ids[0], [1, 0, 0, 0])]))
-    db.write(lambda tx: vectors.add_texts(tx, second.id, [(text_ids[0], [0, 1, 0, 0]), (text_ids[1], [0, 0, 1, 0])]))
+    db.write(lambda tx: vectors.add_texts(tx, model.id, text_ids[:1], [[1, 0, 0, 0]]))
+    db.write(lambda tx: vectors.add_texts(tx, second.id, text_ids[:2], [[0, 1, 0, 0], [0, 0, 1, 0]]))
     with db.read() as conn:
         assert vectors.of_texts(conn, model.id, text_ids)[1].tolist() == [[1, 0, 0, 0]]
         assert vectors.of_texts(conn, second.id, text_ids)[1].tolist() == [[0, 1, 0, 0], [0, 0, 1, 0]]
