@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -15,9 +14,10 @@ from memory_node.index.nearest import nearest
 from memory_node.index.rows import View
 from memory_node.retrieval import archived, words
 from memory_node.retrieval.filters import Resolved
+from memory_node.retrieval.folding import Fold, fold
 from memory_node.retrieval.groups import group
 from memory_node.retrieval.plan import Plan
-from memory_node.retrieval.words import Query
+from memory_node.retrieval.words import Lexicon
 
 if TYPE_CHECKING:
     from memory_node.index.matrix import VectorView
@@ -57,6 +57,7 @@ class Searcher:
     def __init__(self, db: Database, projections: Projections) -> None:
         self._db = db
         self._projections = projections
+        self._lexicon = Lexicon()
 
     def meaning(self, vector: NDArray[np.float32], k: int, resolved: Resolved, plan: Plan | None = None) -> list[Hit]:
         """Return the k texts and nodes whose vectors are most like vector (D,), the best first; fewer if fewer pass."""
@@ -88,7 +89,7 @@ class Searcher:
         plan = plan or Plan()
         rows = self._projections.rows.view
         with self._db.read() as conn, plan.stage("words"):
-            asked = words.understand(conn, query) if k > 0 else None
+            asked = self._lexicon.understand(conn, query) if k > 0 else None
             if asked is None:
                 return []
             passing = None if rows.share(resolved) >= BROAD else _texts(rows, resolved)
@@ -97,8 +98,14 @@ class Searcher:
                 if plan.candidates <= FEW_TEXTS:
                     plan.paths.append("bodies")
                     return _word_hits(rows, resolved, words.scored(conn, asked, np.flatnonzero(passing).tolist()), k)
-            plan.paths.append("newest" if asked.costly else "index")
-            return self._by_index(conn, rows, asked, resolved, passing, k)
+            plan.paths.append("postings")
+            while True:
+                wanted = 2 * k + 16
+                ids = words.matching(conn, asked, wanted, passing)
+                hits = _word_hits(rows, resolved, words.scored(conn, asked, ids), k)
+                if len(hits) >= k or len(ids) < wanted or passing is not None:
+                    return hits
+                passing = _texts(rows, resolved)
 
     def near(
         self, center: tuple[float, ...], radius: float | None, k: int, resolved: Resolved
@@ -128,26 +135,13 @@ class Searcher:
         both = sorted({*zip(stamps, ids, strict=True), *old}, reverse=newest_first)
         return [id_ for _, id_ in both[:k]]
 
+    def folds(self, text_id: int, resolved: Resolved, most: int) -> list[Fold]:
+        """Return the passing rows of a text, those at one place told as one, the newest first, at most `most`."""
+        return fold(self._projections.rows.view, resolved, text_id, most)
+
     def count(self, resolved: Resolved) -> int:
         """How many rows pass."""
         return len(self._projections.rows.view.select(resolved))
-
-    def _by_index(
-        self, conn: sqlite3.Connection, rows: View, asked: Query, resolved: Resolved, passing: Flags | None, k: int
-    ) -> list[Hit]:
-        """Take texts from FTS5, as many as will do when they pass as often as others, else all it may look at."""
-        share = 1.0 if passing is None else max(1, int(passing.sum())) / max(1, asked.texts)
-        limit = int(min(words.POSTINGS, (2 * k + 16) / share))
-        while True:
-            ids = words.matching(conn, asked, limit)
-            some = ids if passing is None else [i for i in ids if i < len(passing) and passing[i]]
-            # bm25 has put them in nearly the order of `lexical`, so the best are among the first.
-            hits = _word_hits(rows, resolved, words.scored(conn, asked, some[: 2 * k + 16]), k)
-            if len(hits) >= k or len(ids) < limit or limit >= words.POSTINGS:
-                return hits
-            if passing is None:
-                passing = _texts(rows, resolved)
-            limit = words.POSTINGS
 
     def _allowed(self, rows: View, view: VectorView, resolved: Resolved, plan: Plan) -> Flags | None:
         """Vectors that pass, or None when so many do that it is cheaper to search first and look after."""

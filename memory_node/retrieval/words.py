@@ -2,8 +2,9 @@
 
 `lexical` is the share of the query's weight that a text covers: the sum of idf over the query's words that it has, by
 the sum over all of them, with idf(word) = ln(1 + (N - n + 0.5) / (n + 0.5)) as in BM25, n of N texts having the word.
-It lies in 0..1 and compares across queries: 1 says that the text has every word. Among texts of equal share FTS5's bm25
-decides, which prefers short ones.
+It lies in 0..1 and compares across queries: 1 says that the text has every word. Of texts with an equal share the
+shortest comes first, then the newest. FTS5's own rank is not used: it costs four times as much as the bare ids, and a
+sum of bm25 has no scale that compares.
 """
 
 from __future__ import annotations
@@ -16,17 +17,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+import numpy as np
+from numpy.typing import NDArray
+
 from memory_node.storage import texts
 
 POSTINGS = 8000
-"""Occurrences that one query may look at, 1 to 2 ms. Words beyond are not searched for but still count in the score."""
+"""Occurrences of words that one query looks at, about 2 ms: of the rarest words all, of the next the newest."""
+
+COMMON = 500  # texts with a word from which on their number is remembered instead of counted for every query
 
 _WORD = re.compile(r"[^\W_]+")
 _LONGEST = 64  # words of a query that are looked at
 _STOP_WORDS = """
-a about all an and any are as at be been but by can could did do does for from had has have how i if in into is it its me
-my no not of on or our please show so tell than that the their them then there these they this to was we were what when
-where which who why will with would you your
+a about all an and any are as at be been but by can could did do does for from had has have how i if in into is it its
+me my no not of on or our please show so tell than that the their them then there these they this to was we were what
+when where which who why will with would you your
 """
 _STOP = frozenset(_STOP_WORDS.split())
 
@@ -36,64 +42,88 @@ class Query:
     """Words of a query worth looking for.
 
     Attributes:
+        words: by stem.
         weights: idf by stem.
-        search: words to search for, the rarest first, within POSTINGS; one at least.
-        costly: even the rarest word is in more texts than POSTINGS.
-        texts: how many texts there are, or were: N.
+        holders: number of texts by stem.
     """
 
+    words: dict[str, str]
     weights: dict[str, float]
-    search: tuple[str, ...]
-    costly: bool
-    texts: int
+    holders: dict[str, int]
 
-    def score(self, body: str) -> float:
+    def share(self, body: str) -> float:
         """Share of the query's weight that body covers, 0..1."""
         stems = {stem_of(word) for word in _WORD.findall(body.lower())}
-        return math.fsum(w for stem, w in self.weights.items() if stem in stems) / math.fsum(self.weights.values())
+        return sum(w for stem, w in self.weights.items() if stem in stems) / sum(self.weights.values())
 
 
-def understand(conn: sqlite3.Connection, text: str) -> Query | None:
-    """Return the query that text is, whatever characters it has; None when it has no word."""
-    words = list(dict.fromkeys(_WORD.findall(text.lower())))[:_LONGEST]
-    words = [word for word in words if word not in _STOP] or words
-    by_stem = {stem_of(word): word for word in words}
-    by_stem.pop("", None)
-    if not by_stem:
-        return None
-    total = conn.execute("SELECT seq FROM sqlite_sequence WHERE name = 'text'").fetchone()
-    count = total[0] if total else 0
-    found = {stem: _holders(conn, stem) for stem in by_stem}
-    weights = {stem: math.log(1.0 + max(0.0, count - n + 0.5) / (n + 0.5)) for stem, n in found.items()}
-    search: list[str] = []
-    spent = 0
-    for stem in sorted(by_stem, key=lambda stem: found[stem]):
-        spent += found[stem]
-        if search and spent > POSTINGS:
+class Lexicon:
+    """The words of one database; remembers how many texts hold a common word. Safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._common: dict[str, tuple[int, int]] = {}
+
+    def understand(self, conn: sqlite3.Connection, text: str) -> Query | None:
+        """Return the query that text is, whatever characters it has; None when it has no word."""
+        words = list(dict.fromkeys(_WORD.findall(text.lower())))[:_LONGEST]
+        words = [word for word in words if word not in _STOP] or words
+        by_stem = {stem_of(word): word for word in words}
+        by_stem.pop("", None)
+        if not by_stem:
+            return None
+        row = conn.execute("SELECT seq FROM sqlite_sequence WHERE name = 'text'").fetchone()
+        total = row[0] if row else 0
+        holders = {stem: self._holders(conn, stem, total) for stem in by_stem}
+        weights = {stem: math.log(1.0 + max(0.0, total - n + 0.5) / (n + 0.5)) for stem, n in holders.items()}
+        return Query(by_stem, weights, holders)
+
+    def _holders(self, conn: sqlite3.Connection, stem: str, total: int) -> int:
+        count, then = self._common.get(stem, (0, 0))
+        if count and total <= then + then // 20:
+            return count
+        row = conn.execute("SELECT doc FROM text_terms WHERE term = ?", (stem,)).fetchone()
+        count = row[0] if row else 0
+        if count >= COMMON:
+            self._common[stem] = (count, total)
+        return count
+
+
+def matching(
+    conn: sqlite3.Connection, query: Query, k: int, passing: NDArray[np.bool_] | None = None
+) -> list[int]:
+    """Return ids of about the k texts that have most of the query's rarest words, the best first.
+
+    Args:
+        passing: bool by text id: the texts wanted; None for all.
+    """
+    left = POSTINGS
+    found, weights = [np.empty(0, dtype=np.int64)], [np.empty(0)]
+    for stem in sorted(query.words, key=lambda stem: query.holders[stem]):
+        # The quotes make a word of whatever it is, AND and NEAR among them.
+        match = f'"{query.words[stem]}"'
+        sql = "SELECT rowid FROM text_fts WHERE text_fts MATCH ? ORDER BY rowid DESC LIMIT ?"
+        ids = np.fromiter((row[0] for row in conn.execute(sql, (match, left))), dtype=np.int64)
+        found.append(ids)
+        weights.append(np.full(len(ids), query.weights[stem]))
+        left -= len(ids)
+        if left <= 0:
             break
-        search.append(by_stem[stem])
-    return Query(weights, tuple(search), min(found.values()) > POSTINGS, count)
-
-
-def matching(conn: sqlite3.Connection, query: Query, limit: int) -> list[int]:
-    """Return ids of texts that have a searched word, the best by bm25 first; the newest when the word is too common."""
-    match = " OR ".join(f'"{word}"' for word in query.search)
-    order = "rowid DESC" if query.costly else "rank"
-    sql = f"SELECT rowid FROM text_fts WHERE text_fts MATCH ? ORDER BY {order} LIMIT ?"
-    return [row[0] for row in conn.execute(sql, (match, limit))]
+    ids = np.concatenate(found)
+    texts_found, places = np.unique(ids, return_inverse=True)
+    sums = np.bincount(places, np.concatenate(weights), minlength=len(texts_found))
+    if passing is not None:
+        inside = texts_found < len(passing)
+        inside[inside] = passing[texts_found[inside]]
+        texts_found, sums = texts_found[inside], sums[inside]
+    best: list[int] = texts_found[np.lexsort((texts_found, sums))[::-1][:k]].tolist()
+    return best
 
 
 def scored(conn: sqlite3.Connection, query: Query, text_ids: Sequence[int]) -> list[tuple[int, float]]:
-    """Return those of the texts that have a word of the query, with `lexical`: the best first, else as given."""
+    """Return those of the texts that have a word of the query, with `lexical`, the best first."""
     found = texts.bodies(conn, text_ids)
-    rated = [(id_, query.score(found[id_])) for id_ in text_ids if id_ in found]
-    return sorted((row for row in rated if row[1] > 0.0), key=lambda row: -row[1])
-
-
-def _holders(conn: sqlite3.Connection, stem: str) -> int:
-    """How many texts have the stem."""
-    row = conn.execute("SELECT doc FROM text_terms WHERE term = ?", (stem,)).fetchone()
-    return row[0] if row else 0
+    rated = [(query.share(body), -len(body), id_) for id_, body in found.items()]
+    return [(id_, share) for share, _, id_ in sorted(rated, reverse=True) if share > 0.0]
 
 
 class _Stemmer:
@@ -122,4 +152,3 @@ def _stemmer() -> _Stemmer:
 def stem_of(word: str) -> str:
     """The term under which FTS5 files a word; "" when it files none."""
     return _stemmer()(word)
-
