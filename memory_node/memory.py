@@ -16,7 +16,7 @@ from memory_node.ingest.arguments import checked_name
 from memory_node.ingest.clockwatch import SystemClock
 from memory_node.ingest.embedding import wait_until
 from memory_node.retrieval.times import parse_time
-from memory_node.rooms import Consolidation, Rooms
+from memory_node.rooms import Rooms
 from memory_node.status import MemoryStatus, status_of
 from memory_node.storage import edges, entities, nodes
 from memory_node.tools import results
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from memory_node.housekeeping.consolidation import Consolidation
     from memory_node.housekeeping.episodes import EndedEpisode
     from memory_node.housekeeping.runtime import JobState
     from memory_node.ingest.track import PositionTrack
@@ -34,9 +35,9 @@ if TYPE_CHECKING:
 class Memory:
     """A robot's memory. Safe to use from several threads; made by `Memory.open`.
 
-    Times: a Python int is nanoseconds of the clock; a string is "-10m", ISO 8601, Unix seconds and what else `parse_time`
-    reads. Positions are metres in the memory's frame. Wrong arguments raise InvalidArgument naming the argument; any call
-    after `close` raises ClosedError. A thread reads its own writes; no read waits for those of others.
+    Times: a Python int is nanoseconds of the clock; a string is "-10m", ISO 8601, Unix seconds and what else
+    `parse_time` reads. Positions are metres in the memory's frame. Wrong arguments raise InvalidArgument naming the
+    argument; any call after `close` raises ClosedError. A thread reads its own writes; no read waits for others'.
     """
 
     def __init__(self, rooms: Rooms) -> None:
@@ -147,7 +148,7 @@ class Memory:
         sensor_range: float | None = None,
         sensor_fov: float | None = None,
     ) -> list[int]:
-        """Record one message of a detector: an observation a detection, in order, and the entities they are sightings of.
+        """Record one message of a detector: an observation a detection, in order, and the entities that it sighted.
 
         An empty message is a look that saw nothing. A detection without a usable label or confidence gets id 0.
 

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from memory_node.config import Settings
 from memory_node.errors import StorageError
-from memory_node.graph import Gist
 from memory_node.housekeeping import episodes as episode_keeping
+from memory_node.housekeeping.consolidation import Consolidation, consolidate
 from memory_node.housekeeping.duplicates import store_note
 from memory_node.housekeeping.entities import MergeEntities, NameThings, split_entity
-from memory_node.housekeeping.gists import Gists
 from memory_node.housekeeping.importance import BLOCK, MAX_WAITING, Recalls
 from memory_node.housekeeping.runtime import Job, JobContext, JobRunner, JobState
 from memory_node.housekeeping.schedule import standard_jobs
@@ -31,7 +30,7 @@ from memory_node.ingest.track import PositionTrack
 from memory_node.ingest.writer import BatchWriter
 from memory_node.retrieval.chunks import split
 from memory_node.retrieval.search import Searcher
-from memory_node.storage import episodes, gists, nodes, sessions, usage, vectors
+from memory_node.storage import episodes, sessions, usage, vectors
 from memory_node.storage.database import Database, Transaction
 from memory_node.tools.context import ToolContext
 
@@ -57,14 +56,6 @@ class SettingsBox:
 
     def __call__(self) -> Settings:
         return self.value
-
-
-@dataclass(frozen=True)
-class Consolidation:
-    """The gists that were written, or (dry run, ids 0) would be, and how many clusters of rows there were."""
-
-    gists: tuple[Gist, ...]
-    clusters: int
 
 
 class Rooms:
@@ -252,18 +243,9 @@ class Rooms:
         self.db.write(lambda tx: store_note(tx, id, similar if self.projections.model else None, threshold))
 
     def consolidate(self, dry_run: bool) -> Consolidation:
-        """Run the job `gists`, or let it say what it would write."""
+        """Write the gists that are due, over everything that was recorded before, or say what would be written."""
         self.buffer.drain()
-        with self.db.read() as conn:
-            newest = nodes.newest_id(conn)
-        state = self.runner.run(Gists.name, dry_run=dry_run)
-        if state.error:
-            raise StorageError(state.error)
-        if dry_run:
-            return Consolidation(tuple(state.found), len(state.found))
-        with self.db.read() as conn:
-            written = gists.get_many(conn, gists.ids_after(conn, newest))
-        return Consolidation(tuple(written), len(written))
+        return consolidate(self.runner, dry_run)
 
     def run_job(self, name: str) -> JobState:
         """Run one job to its end, over everything that was recorded before."""

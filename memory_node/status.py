@@ -1,4 +1,4 @@
-"""What `Memory.status` tells: counts, sizes, backlog, layers and warnings, under the names of the MemoryStatus message."""
+"""What `Memory.status` tells: counts, sizes, backlog, layers, warnings, under the names of the MemoryStatus message."""
 
 from __future__ import annotations
 

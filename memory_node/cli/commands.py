@@ -7,6 +7,8 @@ import dataclasses
 import json
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 from memory_node.errors import InvalidArgument
@@ -59,17 +61,13 @@ def inspect(args: argparse.Namespace) -> int:
 
 def export(args: argparse.Namespace) -> int:
     """Write all nodes, a JSON object a line, with the edges that begin at them."""
-    out = open(args.to, "w", encoding="utf-8") if args.to else sys.stdout
-    try:
-        with Memory.open(args.db, read_only=True) as memory:
-            after = 0
-            while page := memory.nodes(after_id=after, limit=_PAGE):
-                for node in page:
-                    print(json.dumps(_as_json(memory, node), ensure_ascii=False), file=out)
-                after = page[-1].id
-    finally:
-        if args.to:
-            out.close()
+    target = Path(args.to).open("w", encoding="utf-8") if args.to else nullcontext(sys.stdout)
+    with Memory.open(args.db, read_only=True) as memory, target as out:
+        after = 0
+        while page := memory.nodes(after_id=after, limit=_PAGE):
+            for node in page:
+                print(json.dumps(_as_json(memory, node), ensure_ascii=False), file=out)
+            after = page[-1].id
     return 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections import deque
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from memory_node.graph import Position
 
@@ -49,9 +50,9 @@ class _Layer:
 class BodyWatch:
     """Tells which readings are events. One reader thread; state is bounded per layer.
 
-    A reading is an event when its change over the last `window` differs from the layer's usual change over that long by more
-    than four deviations (median absolute deviation, scaled to a normal one: Rousseeuw and Croux 1993) and by more than
-    3 % of the layer's usual size. While the same change goes on no second event follows.
+    A reading is an event when its change over the last `window` differs from the layer's usual change over that long
+    by more than four deviations (median absolute deviation, scaled to a normal one: Rousseeuw and Croux 1993) and by
+    more than 3 % of the layer's usual size. While the same change goes on no second event follows.
     """
 
     def __init__(self) -> None:
@@ -86,9 +87,9 @@ class BodyWatch:
 
 
 def _is_unusual(change: float, past: list[tuple[int, float]], older: list[tuple[int, float]], span: int) -> bool:
-    """Whether a change over `span` ns stands out of what `past` (all readings before) and `older` (before the span) show."""
+    """Whether a change over `span` ns stands out of `past` (all readings before) and `older` (before the span)."""
     usual_size = max(abs(value) for _, value in past) or 1.0
-    steps = [b[1] - a[1] for a, b in zip(past, past[1:])]
+    steps = [later[1] - earlier[1] for earlier, later in pairwise(past)]
     centre, deviation = _spread(_changes_over(older, span))
     _, step_deviation = _spread(steps)
     bound = max(_SIGMAS * deviation, _SIGMAS * step_deviation * 2**0.5, _LEAST_SHARE * usual_size)

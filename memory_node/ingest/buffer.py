@@ -49,8 +49,8 @@ class Entry:
 class WorkingBuffer:
     """Collects entries and commits them in batches from a thread of its own.
 
-    A batch starts when `flush_batch_size` rows wait, or the oldest has waited `flush_interval` (steady clock), or somebody
-    flushes. Whoever adds while `working_memory_size` rows wait is held up until the disk has caught up.
+    A batch starts when `flush_batch_size` rows wait, or the oldest has waited `flush_interval` (steady clock), or
+    somebody flushes. Whoever adds while `working_memory_size` rows wait is held up until the disk has caught up.
 
     Args:
         commit: writes entries in one transaction; raises when nothing of them was written.
@@ -113,7 +113,7 @@ class WorkingBuffer:
             raise errors[0]
 
     def drain(self) -> None:
-        """Wait until everything added so far has left the buffer, written or refused; the next flush tells of refusals."""
+        """Wait until everything added so far has left the buffer; the next flush tells what was refused."""
         self.wait(self._added)
 
     def wait(self, number: int) -> None:

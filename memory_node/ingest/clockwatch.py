@@ -1,4 +1,4 @@
-"""Notices that the node's clock has jumped: a bag that loops, an NTP step, a board without a clock that got the time."""
+"""Notices that the node's clock has jumped: a bag that loops, an NTP step, a board that at last got the time."""
 
 from __future__ import annotations
 

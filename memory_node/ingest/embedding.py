@@ -1,4 +1,4 @@
-"""Embedding off the write path: the backlog is a query on SQLite, a question goes before it, no lock is held meanwhile."""
+"""Embedding off the write path: the backlog is a query on SQLite, questions go before it, no lock is held meanwhile."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ class EmbeddingQueue:
         parts = [self._split(body) for _, body in waiting]
         found = self._embed_parts([part for group in parts for part in group])
         rows, start = [], 0
-        for (text_id, _), group in zip(waiting, parts):
+        for (text_id, _), group in zip(waiting, parts, strict=True):
             rows.append((text_id, found[start : start + len(group)]))
             start += len(group)
 
@@ -203,7 +203,7 @@ class EmbeddingQueue:
         except Exception as error:
             raise EmbedderError(f"the embedder failed: {type(error).__name__}: {error}") from error
         if found.ndim != 2 or len(found) != len(batch) or not np.isfinite(found).all():
-            raise EmbedderError(f"the embedder gave an array of shape {found.shape} for {len(batch)} texts, or not finite")
+            raise EmbedderError(f"the embedder gave shape {found.shape} for {len(batch)} texts, or what is not finite")
         if self._model is not None and found.shape[1] != self._model.dim:
             raise EmbedderError(f"the embedder gave {found.shape[1]} dimensions, its model has {self._model.dim}")
         self.error = ""
@@ -225,6 +225,8 @@ class EmbeddingQueue:
         if not model.active:
             self._db.write(lambda tx: vectors.activate(tx, model.id))
             self._model = replace(model, active=True)
+        while self._db.write(vectors.drop_stale):
+            pass
 
 
 def wait_until(condition: Callable[[], bool], timeout: float) -> bool:

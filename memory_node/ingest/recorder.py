@@ -116,7 +116,7 @@ class Recorder:
         sensor_range: float | None,
         sensor_fov: float | None,
     ) -> list[int]:
-        """Record one message of a detector, and the look that it was; returns one id a detection, 0 for an unusable one.
+        """Record one message of a detector, and the look that it was; one id a detection, 0 for an unusable one.
 
         Unusable is a blank label and a confidence that is not a number. A position that is not finite is unknown.
         """
@@ -141,7 +141,7 @@ class Recorder:
 
         with self._situation.lock:
             self._situation.counts(layer).refused += len(detections) - len(usable)
-        ids = dict(zip(usable, self._enter(nodes, look=look, layer=layer)))
+        ids = dict(zip(usable, self._enter(nodes, look=look, layer=layer), strict=True))
         return [ids.get(place, NO_ID) for place in range(len(detections))]
 
     def reading(

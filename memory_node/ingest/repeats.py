@@ -20,7 +20,7 @@ class _Last:
 
 
 class RepeatFolder:
-    """Remembers the last rows of each (layer, text), bounded in number. Not thread-safe: the facade's lock covers it."""
+    """Remembers the last rows of each (layer, text), bounded in number. Not thread-safe: the recorder locks."""
 
     def __init__(self) -> None:
         self._last: OrderedDict[tuple[str, str], list[_Last]] = OrderedDict()

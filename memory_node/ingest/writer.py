@@ -91,7 +91,7 @@ class BatchWriter:
         rows = [
             (node.text or "", vector)
             for entry in entries
-            for node, vector in zip(entry.nodes, entry.vectors or ())
+            for node, vector in zip(entry.nodes, entry.vectors or (None,) * len(entry.nodes), strict=True)
             if vector is not None
         ]
         if rows:

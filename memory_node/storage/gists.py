@@ -89,11 +89,6 @@ def in_window(
     return _records(conn, sql + " ORDER BY n.stamp DESC, n.id DESC LIMIT ?", (*parameters, limit))
 
 
-def ids_after(conn: sqlite3.Connection, id_: int) -> list[int]:
-    """Return the ids of gists above id_, ascending."""
-    return [row[0] for row in conn.execute("SELECT id FROM gist WHERE id > ? ORDER BY id", (id_,))]
-
-
 def of_episode(conn: sqlite3.Connection, episode_id: int) -> list[Gist]:
     """Return the gists of one episode, the earliest first."""
     sql = _SELECT + " WHERE n.episode_id = ? AND n.kind = ? ORDER BY n.stamp, n.id"

@@ -219,11 +219,6 @@ def ids_after(conn: sqlite3.Connection, id: int, limit: int) -> list[int]:
     return [row[0] for row in conn.execute("SELECT id FROM node WHERE id > ? ORDER BY id LIMIT ?", (id, limit))]
 
 
-def newest_id(conn: sqlite3.Connection) -> int:
-    """Return the highest id stored, 0 in an empty database."""
-    return int(conn.execute("SELECT ifnull(max(id), 0) FROM node").fetchone()[0])
-
-
 def perceived_between(conn: sqlite3.Connection, session_id: int, start: int, end: int) -> list[int]:
     """Return the ids of a session's perceptions stamped in [start, end] ns, events left out, in the order of time."""
     sql = """SELECT node.id FROM node JOIN layer ON layer.id = layer_id

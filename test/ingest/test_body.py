@@ -1,0 +1,63 @@
+"""Which readings of the body are events."""
+
+from __future__ import annotations
+
+import random
+
+from memory_node.ingest.body import BodyEvent, BodyWatch
+
+S = 1_000_000_000
+
+
+def events(values: list[float], unit: str = "fraction", period: float = 1.0, window: float = 30.0) -> list[BodyEvent]:
+    watch = BodyWatch()
+    found = (
+        watch.observe("battery", value, round(i * period * S), unit, (1.0, 2.0, 0.0), window)
+        for i, value in enumerate(values)
+    )
+    return [event for event in found if event]
+
+
+def test_a_drop_beyond_noise_is_one_event_with_both_values_and_the_place() -> None:
+    noise = random.Random(3)
+    steady = [0.9 - 0.0001 * i + noise.gauss(0, 0.0005) for i in range(120)]
+    falling = [steady[-1] - 0.005 * (i + 1) for i in range(20)]
+    found = events(steady + falling + [falling[-1]] * 60)
+    assert len(found) == 1
+    event = found[0]
+    assert event.after < event.before and event.position == (1.0, 2.0, 0.0)
+    assert 120 * S <= event.stamp <= 130 * S
+    assert event.text.startswith("battery dropped from 89% to 8")
+
+
+def test_a_steady_discharge_however_fast_is_usual() -> None:
+    assert events([1.0 - 0.002 * i for i in range(400)])[1:] == []
+
+
+def test_a_noisy_reading_makes_no_events() -> None:
+    noise = random.Random(5)
+    assert events([15.7 + noise.gauss(0, 0.2) for _ in range(600)], unit="V") == []
+
+
+def test_a_fault_flag_that_rises_and_falls_is_two_events() -> None:
+    found = events([0.0] * 50 + [1.0] * 50 + [0.0] * 50, unit="")
+    assert [(e.before, e.after) for e in found] == [(0.0, 1.0), (1.0, 0.0)]
+
+
+def test_a_second_drop_later_is_a_second_event() -> None:
+    found = events([0.9] * 60 + [0.8] * 100 + [0.7] * 60)
+    assert [(e.before, e.after) for e in found] == [(0.9, 0.8), (0.8, 0.7)]
+
+
+def test_late_and_equal_stamps_are_no_change() -> None:
+    watch = BodyWatch()
+    for i in range(20):
+        watch.observe("battery", 0.9, i * S, "", None, 30.0)
+    assert watch.observe("battery", 0.1, 5 * S, "", None, 30.0) is None
+
+
+def test_f48_readings_kept_are_bounded() -> None:
+    watch = BodyWatch()
+    for i in range(2_000):
+        watch.observe("battery", 0.9, i * S // 100, "", None, 30.0)
+    assert len(watch._layers["battery"].readings) == 512

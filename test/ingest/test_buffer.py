@@ -1,0 +1,140 @@
+"""The working buffer: what is added is committed, in order, and never waits long."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+import pytest
+
+from memory_node.config import Settings
+from memory_node.errors import ClosedError, StorageError
+from memory_node.graph import Kind, Node
+from memory_node.ingest.buffer import Entry, WorkingBuffer
+
+
+def entry(text: str, rows: int = 1) -> Entry:
+    return Entry(tuple(Node(i + 1, Kind.OBSERVATION, "scene", text, None, 0, 0) for i in range(rows)))
+
+
+class Log:
+    """Takes batches in place of the store; texts in `poison` make their batch fail."""
+
+    def __init__(self) -> None:
+        self.batches: list[list[str]] = []
+        self.poison: set[str] = set()
+        self.error: Exception = ValueError("bad row")
+        self.gate = threading.Event()
+        self.gate.set()
+
+    def commit(self, entries: Sequence[Entry]) -> None:
+        self.gate.wait(10.0)
+        texts = [node.text or "" for one in entries for node in one.nodes]
+        if self.poison & set(texts):
+            raise self.error
+        self.batches.append(texts)
+
+    @property
+    def texts(self) -> list[str]:
+        return [text for batch in self.batches for text in batch]
+
+
+def settings(**changes: object) -> Settings:
+    return Settings(**{"flush_interval": 3600.0, "flush_batch_size": 1000, "working_memory_size": 1000, **changes})
+
+
+def test_flush_commits_everything_added_before_it_in_order() -> None:
+    log = Log()
+    buffer = WorkingBuffer(log.commit, settings)
+    for i in range(20):
+        buffer.add(entry(str(i)))
+    assert len(buffer) == 20 and log.texts == []
+    buffer.flush()
+    assert log.texts == [str(i) for i in range(20)] and len(buffer) == 0
+    buffer.close()
+
+
+def test_the_interval_commits_without_another_message() -> None:
+    log, done = Log(), threading.Event()
+
+    def commit(entries: Sequence[Entry]) -> None:
+        log.commit(entries)
+        done.set()
+
+    buffer = WorkingBuffer(commit, lambda: settings(flush_interval=0.05))
+    buffer.add(entry("alone"))
+    assert done.wait(10.0) and log.texts == ["alone"]
+    buffer.close()
+
+
+def test_a_full_batch_is_committed_at_once() -> None:
+    log, done = Log(), threading.Event()
+
+    def commit(entries: Sequence[Entry]) -> None:
+        log.commit(entries)
+        done.set()
+
+    buffer = WorkingBuffer(commit, lambda: settings(flush_batch_size=3))
+    buffer.add(entry("a"))
+    buffer.add(entry("b"))
+    assert not done.wait(0.05)
+    buffer.add(entry("c"))
+    assert done.wait(10.0)
+    buffer.close()
+    assert log.batches == [["a", "b", "c"]]
+
+
+def test_one_bad_entry_does_not_take_the_others_with_it() -> None:
+    log = Log()
+    log.poison = {"bad"}
+    buffer = WorkingBuffer(log.commit, settings)
+    for text in ("a", "bad", "b"):
+        buffer.add(entry(text))
+    with pytest.raises(StorageError, match="bad row"):
+        buffer.flush()
+    assert log.texts == ["a", "b"] and buffer.refused == 1
+    buffer.flush()  # told once
+    buffer.close()
+
+
+def test_f38_a_full_disk_refuses_counts_tells_and_recovers() -> None:
+    log = Log()
+    log.poison, log.error = {"a", "b"}, StorageError("database or disk is full")
+    buffer = WorkingBuffer(log.commit, settings)
+    buffer.add(entry("a", rows=2))
+    buffer.add(entry("b"))
+    with pytest.raises(StorageError, match="full"):
+        buffer.flush()
+    assert buffer.refused == 3 and log.batches == []
+    buffer.add(entry("c"))
+    buffer.flush()
+    assert log.texts == ["c"]
+    buffer.close()
+
+
+def test_who_adds_to_a_full_buffer_waits_and_nothing_is_dropped() -> None:
+    log = Log()
+    log.gate.clear()
+    buffer = WorkingBuffer(log.commit, lambda: settings(working_memory_size=4))
+    threads = [threading.Thread(target=lambda: [buffer.add(entry("x")) for _ in range(10)]) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(0.05)
+    assert any(thread.is_alive() for thread in threads) and len(buffer) <= 4
+    log.gate.set()
+    for thread in threads:
+        thread.join(10.0)
+    buffer.flush()
+    assert len(log.texts) == 30
+    buffer.close()
+
+
+def test_close_commits_and_then_refuses() -> None:
+    log = Log()
+    buffer = WorkingBuffer(log.commit, settings)
+    buffer.add(entry("last"))
+    buffer.close()
+    assert log.texts == ["last"]
+    with pytest.raises(ClosedError):
+        buffer.add(entry("too late"))
