@@ -66,8 +66,15 @@ class Intake:
         queue_size: int = 2000,
         auto_store: bool = True,
         steady: Callable[[], int] = time.monotonic_ns,
+        decode: Callable[[Any, str], Any] | None = None,
     ) -> None:
-        """Args: queue_size: messages waiting, all layers together. steady: ns of a clock that never jumps."""
+        """Make an intake without its worker, see `start`.
+
+        Args:
+            queue_size: messages waiting, all layers together.
+            steady: ns of a clock that never jumps.
+            decode: makes a message of what was put and its type name, in the worker; None: messages are put as such.
+        """
         self.auto_store = auto_store
         self.layers = {layer.name: layer for layer in layers}
         self.counts = {name: MessageCounts() for name in self.layers}
@@ -78,6 +85,7 @@ class Intake:
         self._limits = limits or StampLimits()
         self._queue_size = queue_size
         self._steady = steady
+        self._decode = decode
         self._queues: dict[str, deque[Arrival]] = {name: deque() for name in self.layers}
         self._gates: dict[str, Gate[Arrival]] = {name: Gate(layer) for name, layer in self.layers.items()}
         self._aside: deque[Arrival] = deque()
@@ -211,13 +219,15 @@ class Intake:
             self._change_epoch(arrival.epoch)
         name = arrival.layer.name
         try:
+            if self._decode is not None:
+                arrival.message = self._decode(arrival.message, arrival.type_name)
             arrival.origin = origin_of(arrival.message)
             arrival.stamped = sane_stamp(arrival.origin.stamp, arrival.received, self._limits)
         except Refused as refusal:
             self._refuse(name, str(refusal))
             return
         except Exception as error:
-            self._refuse(name, f"header: {type(error).__name__}")
+            self._refuse(name, f"not readable: {type(error).__name__}", detail=str(error))
             return
         if ": " in arrival.stamped.source:
             self._report(name, f"stamps are not usable ({arrival.stamped.source}), using the time of arrival")

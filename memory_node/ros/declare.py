@@ -1,0 +1,101 @@
+"""Declares the node's parameters from the table, with descriptors, and takes changes at run time."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+
+from memory_node.config import SettingSpec
+from memory_node.errors import InvalidArgument
+from memory_node.ingest.delivery import ODOMETRY
+from memory_node.ingest.layers import layer_table
+from memory_node.ros.parameters import MOUNTS, Parameters, check_change, node_table, read
+
+_OWN = ("use_sim_time", "start_type_description_service")
+
+
+def declare(node: Node) -> Parameters:
+    """Read what files and arguments gave, check it, and declare every parameter with its type and descriptor.
+
+    The node was made with `automatically_declare_parameters_from_overrides`: the names of layers and frames are not
+    known before.
+
+    Raises:
+        InvalidArgument: naming the parameter, what came and what is allowed.
+    """
+    given = {name: p.value for name, p in node.get_parameters_by_prefix("").items() if name not in _OWN}
+    parameters = read(given)
+    for name in given:
+        if name not in parameters.unread:
+            node.undeclare_parameter(name)
+    for name, spec in node_table().items():
+        _declare(node, name, parameters[name], spec)
+    for layer in parameters.layers:
+        if layer.name == ODOMETRY:
+            continue
+        for name, spec in layer_table().items():
+            _declare(node, f"{layer.name}.{name}", getattr(layer, name), spec)
+    for frame, mount in parameters.mounts.items():
+        descriptor = ParameterDescriptor(
+            description="Where the sensor is on the base: [x, y, z, roll, pitch, yaw], m and rad.", read_only=True
+        )
+        node.declare_parameter(f"{MOUNTS}.{frame}", mount, descriptor, ignore_override=True)
+    for name, meant in parameters.unread.items():
+        hint = f"; did you mean {meant!r}?" if meant else ""
+        node.get_logger().warning(f"parameter {name!r} is not read by this node{hint}")
+    return parameters
+
+
+def descriptor_of(spec: SettingSpec) -> ParameterDescriptor:
+    """Return the descriptor: description with unit and what is allowed, range, read-only or not."""
+    unit = f" [{spec.unit}]" if spec.unit else ""
+    descriptor = ParameterDescriptor(
+        description=f"{spec.doc}{unit}",
+        additional_constraints=spec.allowed,
+        read_only=not spec.runtime,
+        # A parameter file that says 2 for 2.0 is right; the checks are ours.
+        dynamic_typing=spec.type is float,
+    )
+    if spec.type is float and (math.isfinite(spec.low) or math.isfinite(spec.high)):
+        low, high = max(spec.low, -sys.float_info.max), min(spec.high, sys.float_info.max)
+        descriptor.floating_point_range = [FloatingPointRange(from_value=low, to_value=high)]
+    if spec.type is int and math.isfinite(spec.low) and math.isfinite(spec.high):
+        descriptor.integer_range = [IntegerRange(from_value=int(spec.low), to_value=int(spec.high))]
+    return descriptor
+
+
+def _declare(node: Node, name: str, value: Any, spec: SettingSpec) -> None:
+    descriptor = descriptor_of(spec)
+    if isinstance(value, tuple):
+        value = list(value) or [""]  # rclpy takes an empty list for bytes
+    node.declare_parameter(name, value, descriptor, ignore_override=True)
+
+
+def follow_changes(node: Node, apply: Callable[[dict[str, Any]], None]) -> None:
+    """Check changes of parameters and hand them to `apply`, all of one request or none.
+
+    `apply` gets names and checked values; what it raises as InvalidArgument refuses the request.
+    """
+
+    def on_set(changed: list[Parameter]) -> SetParametersResult:
+        ours = [p for p in changed if p.name in node_table()]
+        try:
+            apply({p.name: check_change(p.name, p.value) for p in ours})
+        except InvalidArgument as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        return SetParametersResult(successful=True)
+
+    node.add_on_set_parameters_callback(on_set)
+
+
+def database_path(db_path: str, ros_home: Path, namespace: str) -> Path:
+    """Return where the database lies: a relative path is under $ROS_HOME/<namespace>."""
+    path = Path(db_path).expanduser()
+    return path if path.is_absolute() else ros_home.expanduser() / namespace.strip("/") / path

@@ -1,0 +1,166 @@
+"""What an operator sees: `/diagnostics` and the layers' part of `~/get_status`."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from robot_memory.msg import LayerStatus
+
+from memory_node.housekeeping.runtime import JobState
+from memory_node.ingest.counts import NS, MessageCounts
+from memory_node.ros.conversion import time_message
+from memory_node.ros.subscriptions import Feed, Subscriptions
+from memory_node.status import LayerStatus as Stored
+from memory_node.status import MemoryStatus
+
+VALUES = {
+    "layer": (
+        "topic",
+        "type",
+        "received",
+        "rate_hz",
+        "age_s",
+        "stored",
+        "folded",
+        "thinned",
+        "dropped",
+        "refused",
+        "refused_because",
+        "left_out",
+        "publishers",
+    ),
+    "memory": (
+        "observations",
+        "entities",
+        "gists",
+        "working",
+        "backlog",
+        "index",
+        "model",
+        "db_mb",
+        "wal_mb",
+        "position_age_s",
+        "map_id",
+        "session",
+    ),
+    "jobs": ("<job>: state, runs, last time used (ms)",),
+}
+"""Keys of each kind of status, in their order."""
+
+
+def layer_statuses(
+    stored: Mapping[str, Stored], counts: Mapping[str, MessageCounts], feeds: Subscriptions, now: int
+) -> list[LayerStatus]:
+    """Return the layers as the node sees them: messages from the intake's counts, rows from the memory's."""
+    steady = time.monotonic_ns()
+    result = []
+    for name, count in counts.items():
+        feed, rows = feeds[name], stored.get(name, Stored(name))
+        result.append(
+            LayerStatus(
+                name=name,
+                topic=feed.topic,
+                type=feed.type_name or feed.layer.type,
+                received=count.received,
+                stored=rows.stored,
+                folded=rows.folded,
+                dropped=count.dropped,
+                refused=count.refused,
+                rate=count.rate(steady),
+                age=math.nan if count.last_received is None else max(0.0, (now - count.last_received) / NS),
+                publishers=feed.publishers,
+            )
+        )
+    return result
+
+
+def layer_problem(feed: Feed, count: MessageCounts, nearest: list[str]) -> str:
+    """Return what is wrong with a layer in a sentence, or ""."""
+    if feed.problem:
+        return feed.problem
+    if feed.publishers == 0:
+        near = f"; topics with like names: {', '.join(nearest)}" if nearest else ""
+        return f"{feed.topic} has no publisher{near}"
+    if count.received == 0:
+        return f"{feed.topic} has a publisher, and no message ever came"
+    return ""
+
+
+def diagnostic_array(
+    node_name: str,
+    status: MemoryStatus,
+    layers: list[LayerStatus],
+    counts: Mapping[str, MessageCounts],
+    problems: Mapping[str, str],
+    jobs: list[JobState],
+    warnings: list[str],
+    now: int,
+) -> DiagnosticArray:
+    """Return one status for the memory, one for its jobs, and one for each layer."""
+    array = DiagnosticArray()
+    array.header.stamp = time_message(now)
+    array.status = [
+        _memory(node_name, status, warnings),
+        _jobs(node_name, jobs),
+        *(_layer(node_name, layer, counts[layer.name], problems[layer.name]) for layer in layers),
+    ]
+    return array
+
+
+def _status(name: str, problem: str, values: Mapping[str, object], error: bool = False) -> DiagnosticStatus:
+    level = DiagnosticStatus.OK
+    if problem:
+        level = DiagnosticStatus.ERROR if error else DiagnosticStatus.WARN
+    pairs = [KeyValue(key=key, value=str(value)) for key, value in values.items()]
+    return DiagnosticStatus(level=level, name=name, message=problem or "ok", hardware_id="memory", values=pairs)
+
+
+def _memory(node_name: str, status: MemoryStatus, warnings: list[str]) -> DiagnosticStatus:
+    values = (
+        status.observations,
+        status.entities,
+        status.gists,
+        status.working,
+        status.backlog,
+        status.index_state,
+        status.model,
+        f"{status.db_bytes / 1e6:.1f}",
+        f"{status.wal_bytes / 1e6:.1f}",
+        "never" if status.position_age is None else f"{status.position_age:.1f}",
+        status.map_id,
+        status.session,
+    )
+    problem = "; ".join([*status.warnings, *warnings])
+    return _status(f"{node_name}: memory", problem, dict(zip(VALUES["memory"], values, strict=True)))
+
+
+def _jobs(node_name: str, jobs: list[JobState]) -> DiagnosticStatus:
+    failed = "; ".join(f"{job.name}: {job.error}" for job in jobs if job.state == "failed")
+    values = {job.name: f"{job.state}, {job.runs} runs, {job.used_ms:.0f} ms" for job in jobs}
+    return _status(f"{node_name}: jobs", failed, values, error=True)
+
+
+def _layer(node_name: str, layer: LayerStatus, count: MessageCounts, problem: str) -> DiagnosticStatus:
+    values = (
+        layer.topic,
+        layer.type,
+        layer.received,
+        f"{layer.rate:.1f}",
+        "never" if math.isnan(layer.age) else f"{layer.age:.1f}",
+        layer.stored,
+        layer.folded,
+        count.thinned,
+        layer.dropped,
+        layer.refused,
+        _reasons(count.refusals),
+        _reasons(count.skipped),
+        layer.publishers,
+    )
+    return _status(f"{node_name}: layer {layer.name}", problem, dict(zip(VALUES["layer"], values, strict=True)))
+
+
+def _reasons(counter: Mapping[str, int]) -> str:
+    return "; ".join(f"{reason}: {number}" for reason, number in list(counter.items()))

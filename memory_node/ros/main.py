@@ -1,0 +1,145 @@
+"""The executable `memory_node`: starts the node, spins it, and stops it cleanly on SIGINT and SIGTERM."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+import threading
+import traceback
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import rclpy
+import yaml
+from rclpy.executors import ExternalShutdownException, MultiThreadedExecutor
+from rclpy.logging import get_logger
+from rclpy.signals import SignalHandlerOptions
+
+from memory_node.errors import InvalidArgument
+from memory_node.ros.parameters import RIGHT_FORM
+
+
+class RosLogHandler(logging.Handler):
+    """Hands the engine's log records to the ROS logger."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Log a record. Each level has a line of its own: rclpy keeps the level of a calling line."""
+        logger, text = get_logger("memory"), self.format(record)
+        if record.levelno >= logging.ERROR:
+            logger.error(text)
+        elif record.levelno >= logging.WARNING:
+            logger.warning(text)
+        elif record.levelno >= logging.INFO:
+            logger.info(text)
+        else:
+            logger.debug(text)
+
+
+def explain_parameter_file(arguments: list[str]) -> str:
+    """Return which parameter of the files in the arguments ROS cannot read, and the right form, or ""."""
+    files = [after for before, after in zip(arguments, arguments[1:], strict=False) if before == "--params-file"]
+    for name in files:
+        try:
+            nodes = yaml.safe_load(Path(name).read_text(encoding="utf-8"))
+        except OSError as error:
+            return f"{name}: {error.strerror}"
+        except (yaml.YAMLError, UnicodeDecodeError) as error:
+            return f"{name}: {str(error).splitlines()[0]}"
+        if not isinstance(nodes, dict) or not all(isinstance(n, dict) for n in nodes.values()):
+            return f"{name}: the top level is a node's name, such as /**:, and under it ros__parameters:"
+        if fault := _fault(nodes):
+            return f"{name}: {fault}"
+    return ""
+
+
+def _fault(value: Any, path: str = "") -> str:
+    if isinstance(value, dict):
+        return next((f for key, item in value.items() if (f := _fault(item, f"{path}.{key}".lstrip(".")))), "")
+    if not isinstance(value, list):
+        return ""
+    short = path.rpartition("ros__parameters.")[2]
+    if any(isinstance(item, (dict, list)) for item in value):
+        return f"{short}: a list of maps or lists is no ROS parameter; {RIGHT_FORM}"
+    if len({type(item) for item in value}) > 1:
+        return f"{short}: all items of a list must be of one type: write 1.0, not 1, beside 2.5"
+    return ""
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the node until it is told to stop; returns the exit code.
+
+    0 after SIGINT, SIGTERM or a shutdown from outside; 1 when it cannot start, with one line that says why.
+    """
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _setting(stop))
+    arguments = sys.argv if args is None else ["memory_node", *args]
+    try:
+        # Our own handlers: those of rclpy end the context before anything is flushed.
+        rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
+    except Exception as error:
+        print(f"memory_node: {explain_parameter_file(arguments) or error}", file=sys.stderr)
+        return 1
+    try:
+        return _run(stop)
+    finally:
+        rclpy.try_shutdown()
+
+
+def _setting(stop: threading.Event) -> Any:
+    def handle(number: int, frame: FrameType | None) -> None:
+        stop.set()
+
+    return handle
+
+
+def _run(stop: threading.Event) -> int:
+    from memory_node.ros.node import MemoryNode
+
+    _bridge_logging()
+    try:
+        node = MemoryNode()
+    except InvalidArgument as error:
+        get_logger("memory").fatal(f"wrong parameter: {error}")
+        return 1
+    executor = MultiThreadedExecutor(num_threads=node.parameters["num_threads"])
+    executor.add_node(node)
+    spinning = threading.Thread(target=_spin, args=(executor, node, stop), name="spin", daemon=True)
+    spinning.start()
+    code = 0
+    try:
+        if node.parameters["autostart"] and not node.bring_up():
+            node.get_logger().fatal(f"cannot start: {node.failure}")
+            code = 1
+        else:
+            stop.wait()
+    finally:
+        stop.set()
+        node.close()
+        executor.shutdown(timeout_sec=1.0)
+        node.destroy_node()
+    return code
+
+
+def _spin(executor: MultiThreadedExecutor, node: Any, stop: threading.Event) -> None:
+    while not stop.is_set():
+        try:
+            executor.spin()
+        except ExternalShutdownException:
+            stop.set()
+        except Exception:  # one bad callback must not take the others with it
+            if not stop.is_set():
+                node.get_logger().error(f"a callback failed: {traceback.format_exc()}")
+
+
+def _bridge_logging() -> None:
+    logger = logging.getLogger("memory_node")
+    logger.setLevel(logging.INFO)
+    logger.handlers = [RosLogHandler()]
+    logger.propagate = False
+
+
+if __name__ == "__main__":
+    sys.exit(main())

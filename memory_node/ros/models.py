@@ -1,0 +1,35 @@
+"""The embedder and the summarizer that the parameters ask for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from memory_node.models.loading import BackgroundEmbedder, http_embedder, local_embedder
+from memory_node.ros.parameters import Parameters
+
+if TYPE_CHECKING:
+    from memory_node.protocols import Summarizer
+
+
+def embedder(parameters: Parameters) -> BackgroundEmbedder | None:
+    """Begin to load the embedding model; None when none is asked for.
+
+    Raises:
+        EmbedderError: the model is a folder that is not there.
+    """
+    model, url = parameters["embedder.model"], parameters["embedder.url"]
+    if url:
+        return http_embedder(url, model, parameters["embedder.key_variable"], parameters["embedder.timeout"])
+    return local_embedder(model) if model else None
+
+
+def summarizer(parameters: Parameters) -> Summarizer | None:
+    """Return the language model that words gists; None when none is asked for: gists are then extractive."""
+    url = parameters["summarizer.url"]
+    if not url:
+        return None
+    from memory_node.models.chat import ChatSummarizer
+
+    return ChatSummarizer(
+        url, parameters["summarizer.model"], parameters["summarizer.key_variable"], parameters["summarizer.timeout"]
+    )

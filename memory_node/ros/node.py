@@ -1,0 +1,269 @@
+"""The lifecycle node: brings the memory up and down, and joins topics and services to it."""
+
+from __future__ import annotations
+
+import functools
+import os
+import threading
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from geometry_msgs.msg import PointStamped
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup, ReentrantCallbackGroup
+from rclpy.clock import Clock, ClockType
+from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.serialization import deserialize_message
+from robot_memory.msg import MemoryStatus
+
+from memory_node.errors import ClosedError, InvalidArgument, MemoryNodeError
+from memory_node.graph import Position
+from memory_node.ingest.frames import FrameResolver
+from memory_node.ingest.intake import Intake
+from memory_node.memory import Memory
+from memory_node.ros.clocks import RosClock, SilentClockWatch
+from memory_node.ros.conversion import stamp_ns, status_message
+from memory_node.ros.declare import database_path, declare, follow_changes
+from memory_node.ros.diagnostics import layer_statuses
+from memory_node.ros.frames import frame_resolver
+from memory_node.ros.models import embedder, summarizer
+from memory_node.ros.reporting import Reporting
+from memory_node.ros.services import SERVICES, ServiceSpec, answer
+from memory_node.ros.subscriptions import Subscriptions, message_class
+
+_REFRESH = 0.5
+
+Transition = Callable[["MemoryNode", LifecycleState], None]
+
+
+def _logged(transition: Transition) -> Callable[[MemoryNode, LifecycleState], TransitionCallbackReturn]:
+    """Turn what a transition raises into its result and a log line: rclpy swallows it."""
+
+    @functools.wraps(transition)
+    def run(node: MemoryNode, state: LifecycleState) -> TransitionCallbackReturn:
+        try:
+            transition(node, state)
+        except MemoryNodeError as error:
+            node.failure = str(error)
+        except Exception as error:
+            node.failure = f"{type(error).__name__}: {error}"
+            node.get_logger().error(traceback.format_exc())
+        else:
+            return TransitionCallbackReturn.SUCCESS
+        node.get_logger().error(f"{transition.__name__}: {node.failure}")
+        return TransitionCallbackReturn.FAILURE
+
+    return run
+
+
+class MemoryNode(LifecycleNode):
+    """Node `memory`: unconfigured it has its parameters, inactive it answers, active it takes in and stores.
+
+    Attributes:
+        parameters: checked ones; wrong ones raise InvalidArgument in the constructor.
+        failure: why the last transition failed, or "".
+    """
+
+    def __init__(self, **more: Any) -> None:
+        super().__init__("memory", automatically_declare_parameters_from_overrides=True, **more)
+        self.parameters = declare(self)
+        self.failure = ""
+        simulated = self.get_parameter("use_sim_time").value
+        self.clock = RosClock(self.get_clock(), bool(simulated))
+        self._changes: dict[str, Any] = {}
+        self._open: _Open | None = None
+        self._active = False
+        self._transition = threading.RLock()
+        follow_changes(self, self._change)
+
+    def declare_parameters(self, namespace: str, parameters: Any, ignore_override: bool = False) -> Any:
+        """Declare parameters; an empty list in a file comes without type or value, and is left unset."""
+        kept = [entry for entry in parameters if len(entry) < 2 or entry[1] is not None]
+        return super().declare_parameters(namespace, kept, ignore_override)
+
+    # ---- transitions
+
+    @_logged
+    def on_configure(self, state: LifecycleState) -> None:
+        """Open the database and the services."""
+        with self._transition:
+            self._open = _Open(self)
+            self.get_logger().info(f"memory in {self._open.memory.settings.db_path}")
+
+    @_logged
+    def on_activate(self, state: LifecycleState) -> None:
+        """Listen to the topics, and start housekeeping."""
+        with self._transition:
+            self._rooms.activate()
+            self._active = True
+
+    @_logged
+    def on_deactivate(self, state: LifecycleState) -> None:
+        """Stop listening, and commit what has come."""
+        with self._transition:
+            self._active = False
+            self._rooms.deactivate()
+
+    @_logged
+    def on_cleanup(self, state: LifecycleState) -> None:
+        """Close the database and the services."""
+        self.close()
+
+    @_logged
+    def on_shutdown(self, state: LifecycleState) -> None:
+        """Commit and close, from any state."""
+        self.close()
+
+    @_logged
+    def on_error(self, state: LifecycleState) -> None:
+        """Close what is open, so that configuring can be tried again."""
+        self.close()
+
+    def bring_up(self) -> bool:
+        """Configure and activate; returns whether both worked."""
+        return (
+            self.trigger_configure() == TransitionCallbackReturn.SUCCESS
+            and self.trigger_activate() == TransitionCallbackReturn.SUCCESS
+        )
+
+    def close(self) -> None:
+        """Commit what has come, and close the database; a second call does nothing."""
+        with self._transition:
+            self._active = False
+            opened, self._open = self._open, None
+            if opened is not None:
+                opened.close()
+
+    # ---- what services need
+
+    @property
+    def _rooms(self) -> _Open:
+        if self._open is None:
+            raise ClosedError("the node is not configured")
+        return self._open
+
+    @property
+    def memory(self) -> Memory:
+        """The open memory. Raises ClosedError."""
+        return self._rooms.memory
+
+    @property
+    def active(self) -> bool:
+        """Whether it takes in and stores."""
+        return self._active
+
+    def to_memory_frame(self, argument: str, point: PointStamped) -> Position:
+        """Return a point in the memory's frame; another frame is transformed, or refused by name."""
+        rooms = self._rooms
+        frame = point.header.frame_id.strip().lstrip("/")
+        at = (point.point.x, point.point.y, point.point.z)
+        stamp = stamp_ns(point.header.stamp)
+        when = self.clock.now_ns() if stamp is None else stamp
+        transform = rooms.resolver.transform(frame, when, rooms.memory.track.at(when))
+        if transform is None:
+            mine = rooms.memory.settings.frame
+            raise InvalidArgument(argument, f"frame {frame!r} cannot be transformed to {mine!r}")
+        return transform.apply(at)
+
+    def flush(self) -> None:
+        """Store what is held, and commit."""
+        self._rooms.intake.release()
+        self._rooms.memory.flush()
+
+    def status_message(self) -> MemoryStatus:
+        """The memory's status with the layers as the node sees them."""
+        rooms = self._rooms
+        status = rooms.memory.status()
+        stored = {layer.name: layer for layer in status.layers}
+        layers = layer_statuses(stored, rooms.intake.counts, rooms.subscriptions, self.clock.now_ns())
+        return status_message(status, layers, rooms.reporting.warnings())
+
+    def _change(self, changes: dict[str, Any]) -> None:
+        with self._transition:
+            self._changes |= changes
+            if self._open is not None and changes:
+                self._open.change(changes)
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        """Settings that were changed since the start."""
+        return dict(self._changes)
+
+
+class _Open:
+    """What is there between configure and cleanup."""
+
+    def __init__(self, node: MemoryNode) -> None:
+        parameters, self._node = node.parameters, node
+        path = database_path(
+            parameters.settings.db_path, Path(os.environ.get("ROS_HOME", "~/.ros")), node.get_namespace()
+        )
+        settings = parameters.settings.changed(db_path=str(path), **node.changes)
+        self._embedder = embedder(parameters)
+        self.memory = Memory.open(
+            embedder=self._embedder, summarizer=summarizer(parameters), clock=node.clock, settings=settings
+        )
+        self.memory.track.max_stddev = parameters["position_max_stddev"]
+        self.resolver: FrameResolver = frame_resolver(
+            node, settings.frame, parameters["base_frame"], parameters.mounts, parameters["frame_timeout"]
+        )
+        self.intake = Intake(
+            self.memory,
+            parameters.layers,
+            node.clock,
+            self.resolver,
+            parameters.stamp_limits,
+            parameters["queue_size"],
+            settings.auto_store,
+            decode=lambda data, type_name: deserialize_message(data, message_class(type_name)),
+        )
+        self.subscriptions = Subscriptions(node, self.intake, parameters.layers)
+        self.reporting = Reporting(
+            node, self.memory, self.intake, self.subscriptions, SilentClockWatch(node, node.clock)
+        )
+        reading, long_writing = ReentrantCallbackGroup(), MutuallyExclusiveCallbackGroup()
+        self._services = [self._service(spec, long_writing if spec.long else reading) for spec in SERVICES]
+        # ROS timers sleep as long as the clock went back.
+        self._timer = node.create_timer(
+            _REFRESH,
+            self.subscriptions.refresh,
+            MutuallyExclusiveCallbackGroup(),
+            Clock(clock_type=ClockType.STEADY_TIME),
+        )
+
+    def _service(self, spec: ServiceSpec, group: Any) -> Any:
+        node = self._node
+
+        def callback(request: Any, response: Any) -> Any:
+            return answer(spec, node, node.active, request, response, node.get_logger())
+
+        return node.create_service(spec.type, f"~/{spec.name}", callback, callback_group=group)
+
+    def activate(self) -> None:
+        self.intake.start()
+        self.subscriptions.open()
+        self.memory.start_housekeeping()
+
+    def deactivate(self) -> None:
+        self.subscriptions.close()
+        self.intake.stop()
+        if self.intake.auto_store:
+            self.intake.release()
+        self.memory.flush()
+
+    def change(self, changes: dict[str, Any]) -> None:
+        self.memory.configure(**changes)
+        self.intake.auto_store = self.memory.settings.auto_store
+
+    def close(self) -> None:
+        try:
+            self.deactivate()
+        finally:
+            self.reporting.close()
+            self._node.destroy_timer(self._timer)
+            for service in self._services:
+                self._node.destroy_service(service)
+            self.memory.close()
+            if self._embedder is not None:
+                self._embedder.close()

@@ -1,0 +1,189 @@
+"""Every parameter of the node: one table that declares, validates and documents them. Needs no ROS itself."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from memory_node.config import Settings, SettingSpec, checked, settings_table
+from memory_node.errors import InvalidArgument
+from memory_node.ingest.converters import POSE_TYPES
+from memory_node.ingest.delivery import ODOMETRY
+from memory_node.ingest.frames import StaticMounts
+from memory_node.ingest.layers import LayerSettings, check_names, layer_from, layer_table
+from memory_node.ingest.stamps import StampLimits
+
+MOUNTS = "sensor_frames"
+_SHARED = ("reliability", "durability", "depth")
+_FOREIGN = ("use_sim_time", "start_type_description_service", "qos_overrides.")
+"""Parameters that rclpy reads itself."""
+
+
+def _row(
+    name: str,
+    default: Any,
+    doc: str,
+    unit: str = "",
+    low: float = -math.inf,
+    high: float = math.inf,
+    choices: tuple[str, ...] = (),
+) -> SettingSpec:
+    return SettingSpec(name, type(default), default, doc, unit, low, high, choices, runtime=False)
+
+
+_NODE = (
+    _row("layers", (), "Names of the layers; each has settings of its own under its name."),
+    _row("autostart", True, "Configure and activate at start. false: a lifecycle manager does it."),
+    _row("num_threads", 8, "Threads that answer services and take messages.", low=6, high=64),
+    _row("queue_size", 2000, "Messages that may wait for the worker, all layers together.", "messages", 10, 1_000_000),
+    _row("odometry.topic", "odom", "Topic that tells where the robot is; empty: none."),
+    _row("odometry.type", POSE_TYPES[0], "Its type; empty: found out from its publishers.", choices=(*POSE_TYPES, "")),
+    *(
+        _row(
+            f"{ODOMETRY}.{name}",
+            50 if name == "depth" else spec.default,
+            spec.doc,
+            spec.unit,
+            spec.low,
+            spec.high,
+            spec.choices,
+        )
+        for name, spec in layer_table().items()
+        if name in _SHARED
+    ),
+    _row("position_max_stddev", 0.0, "Poses with a larger deviation are refused; 0: no limit.", "m", 0.0, 1e6),
+    _row("base_frame", "base_link", "Frame of the robot's base; odometry's child_frame_id is known as well."),
+    _row("frame_timeout", 1.0, "How long a message waits for a transform that is late (with tf2).", "s", 0.0, 60.0),
+    _row("stamp_max_ahead", 2.0, "A stamp farther ahead of the clock gives way to the time of arrival.", "s", 0.0, 1e9),
+    _row("stamp_max_age", 600.0, "A stamp farther behind gives way to the time of arrival.", "s", 0.0, 1e9),
+    _row(
+        "embedder.model",
+        "all-MiniLM-L6-v2",
+        "Embedding model: a folder, a hub name, or what the endpoint calls it; empty: words, place and time only.",
+    ),
+    _row("embedder.url", "", "OpenAI-compatible endpoint, such as http://127.0.0.1:8080/v1; empty: in this process."),
+    _row("embedder.key_variable", "", "Environment variable that holds the endpoint's key; empty: none."),
+    _row("embedder.timeout", 10.0, "Longest time for one answer of the endpoint.", "s", 0.1, 600.0),
+    _row("summarizer.url", "", "OpenAI-compatible endpoint of a language model that words gists; empty: extractive."),
+    _row("summarizer.model", "", "What that endpoint calls the model."),
+    _row("summarizer.key_variable", "", "Environment variable that holds its key; empty: none."),
+    _row("summarizer.timeout", 30.0, "Longest time for one of its answers.", "s", 0.1, 600.0),
+    _row("diagnostics_period", 1.0, "Period of /diagnostics; 0: none.", "s", 0.0, 3600.0),
+    _row("markers_period", 1.0, "Shortest time between two updates of ~/markers; 0: no markers.", "s", 0.0, 3600.0),
+    _row("path_minutes", 5.0, "Length of the path in ~/markers.", "min", 0.0, 60.0),
+)
+
+
+def node_table() -> dict[str, SettingSpec]:
+    """Return the node's own parameters by name, then those of the memory."""
+    return {spec.name: spec for spec in _NODE} | settings_table()
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Parameters, checked.
+
+    Attributes:
+        values: of `node_table`, by name.
+        settings: those of the memory; db_path as it was given.
+        layers: odometry first when there is one.
+        mounts: frame -> [x, y, z, roll, pitch, yaw], m and rad.
+        unread: names that nothing reads, each with the name that may have been meant, or "".
+    """
+
+    values: dict[str, Any]
+    settings: Settings
+    layers: tuple[LayerSettings, ...]
+    mounts: dict[str, list[float]]
+    unread: dict[str, str]
+
+    def __getitem__(self, name: str) -> Any:
+        return self.values[name]
+
+    @property
+    def stamp_limits(self) -> StampLimits:
+        """How far stamps may lie from the time of arrival."""
+        return StampLimits(self["stamp_max_ahead"], self["stamp_max_age"])
+
+
+def read(given: Mapping[str, Any]) -> Parameters:
+    """Check what was given by parameter files and arguments; None and empty lists are unset.
+
+    Raises:
+        InvalidArgument: naming the parameter, what came and what is allowed.
+    """
+    given = {k: v for k, v in given.items() if not _is_unset(v) and not k.startswith(_FOREIGN)}
+    _check_nesting(given)
+    table = node_table()
+    values = {name: checked(name, given.get(name, spec.default), spec) for name, spec in table.items()}
+    settings = Settings(**{name: values[name] for name in settings_table()})
+    names = values["layers"]
+    check_names(names)
+    _check_free(names)
+    groups = {name: _group(given, name) for name in names}
+    layers = [layer_from(name, group) for name, group in groups.items()]
+    mounts = {frame: _numbers(f"{MOUNTS}.{frame}", v) for frame, v in _group(given, MOUNTS).items()}
+    StaticMounts(settings.frame, values["base_frame"], mounts)
+    known = set(table) | {f"{name}.{key}" for name, group in groups.items() for key in group}
+    known |= {f"{MOUNTS}.{frame}" for frame in mounts}
+    likely = sorted(known | {f"{name}.{key}" for name in names for key in layer_table()})
+    unread = {name: next(iter(difflib.get_close_matches(name, likely, 1)), "") for name in given if name not in known}
+    return Parameters(values, settings, (*_odometry(values), *layers), mounts, unread)
+
+
+def check_change(name: str, value: Any) -> Any:
+    """Return the value of a parameter that is changed at run time, as its type.
+
+    Raises:
+        InvalidArgument: it is wrong, or the parameter cannot change.
+    """
+    spec = node_table().get(name)
+    if spec is None or not spec.runtime:
+        raise InvalidArgument(name, "cannot change while the node runs")
+    return checked(name, value, spec)
+
+
+def _is_unset(value: Any) -> bool:
+    return value is None or (not isinstance(value, (str, bool, int, float)) and len(value) == 0)
+
+
+def _check_nesting(given: Mapping[str, Any]) -> None:
+    wrong = [name for name in given if name.startswith("layers.")]
+    if wrong or isinstance(given.get("layers"), str):
+        raise InvalidArgument("layers", f"allowed is a list of names; {RIGHT_FORM}")
+
+
+RIGHT_FORM = "write  layers: [scene]  and beside it  scene: {topic: /scene_description, type: std_msgs/msg/String}"
+"""How layers are written; ROS parameters hold neither lists of maps nor lists of lists."""
+
+
+def _check_free(names: tuple[str, ...]) -> None:
+    taken = {name.split(".")[0] for name in node_table()} | {MOUNTS, "events", "use_sim_time"}
+    for name in names:
+        if name in taken:
+            raise InvalidArgument("layers", f"{name!r} is the name of something else; call the layer otherwise")
+
+
+def _group(given: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    return {name[len(prefix) + 1 :]: _plain(value) for name, value in given.items() if name.startswith(prefix + ".")}
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, (str, bool, int, float)) else list(value)
+
+
+def _numbers(name: str, value: Any) -> list[float]:
+    if not isinstance(value, list) or not all(isinstance(n, (int, float)) and not isinstance(n, bool) for n in value):
+        raise InvalidArgument(name, f"got {value!r}, allowed are [x, y, z, roll, pitch, yaw], six numbers in m and rad")
+    return [float(n) for n in value]
+
+
+def _odometry(values: Mapping[str, Any]) -> list[LayerSettings]:
+    topic, type_name = values["odometry.topic"], values["odometry.type"]
+    if not topic:
+        return []
+    shared = {name: values[f"odometry.{name}"] for name in _SHARED}
+    return [LayerSettings(ODOMETRY, topic=topic, type=type_name, max_rate_hz=0.0, **shared)]

@@ -1,0 +1,105 @@
+"""Timers that tell how the memory is: `/diagnostics`, `~/markers` and logged warnings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from rclpy.clock import Clock, ClockType
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.timer import Timer
+from visualization_msgs.msg import MarkerArray
+
+from memory_node.errors import MemoryNodeError
+from memory_node.ingest.intake import Intake
+from memory_node.memory import Memory
+from memory_node.ros.clocks import SilentClockWatch
+from memory_node.ros.diagnostics import diagnostic_array, layer_problem, layer_statuses
+from memory_node.ros.markers import MOST, marker_array
+from memory_node.ros.subscriptions import Subscriptions
+
+if TYPE_CHECKING:
+    from memory_node.ros.node import MemoryNode
+
+_MINUTE = 60_000_000_000
+
+
+class Reporting:
+    """Publishes on steady timers: under simulated time a ROS timer stands still whenever the clock does."""
+
+    def __init__(
+        self,
+        node: MemoryNode,
+        memory: Memory,
+        intake: Intake,
+        subscriptions: Subscriptions,
+        clock_watch: SilentClockWatch,
+    ) -> None:
+        self._node = node
+        self._memory = memory
+        self._intake = intake
+        self._subscriptions = subscriptions
+        self._clock_watch = clock_watch
+        self._shown: object = None
+        steady, group = Clock(clock_type=ClockType.STEADY_TIME), MutuallyExclusiveCallbackGroup()
+        latched = QoSProfile(
+            depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
+        )
+        self._diagnostics = node.create_publisher(DiagnosticArray, "/diagnostics", 10)
+        self._markers = node.create_publisher(MarkerArray, "~/markers", latched)
+        self._timers: list[Timer] = [node.create_timer(1.0, clock_watch.look, group, steady)]
+        for name, report in (("diagnostics_period", self._diagnose), ("markers_period", self._mark)):
+            if (period := node.parameters[name]) > 0.0:
+                self._timers.append(node.create_timer(period, report, group, steady))
+
+    def close(self) -> None:
+        """Stop the timers and the publishers."""
+        for timer in self._timers:
+            self._node.destroy_timer(timer)
+        self._node.destroy_publisher(self._diagnostics)
+        self._node.destroy_publisher(self._markers)
+
+    def problems(self) -> dict[str, str]:
+        """Layer -> what is wrong with it, or ""."""
+        result = {}
+        for name, count in self._intake.counts.items():
+            feed = self._subscriptions[name]
+            nearest = [] if feed.publishers else self._subscriptions.nearest_topics(feed)
+            result[name] = layer_problem(feed, count, nearest)
+        return result
+
+    def warnings(self) -> list[str]:
+        """What needs attention besides what the memory itself says, a sentence each."""
+        layers = [f"layer {name}: {problem}" for name, problem in self.problems().items() if problem]
+        silent = self._clock_watch.look()
+        return ([silent] if silent else []) + layers
+
+    def _diagnose(self) -> None:
+        now = self._node.clock.now_ns()
+        try:
+            status, jobs = self._memory.status(), self._memory.jobs()
+        except MemoryNodeError as error:
+            self._node.get_logger().warning(f"diagnostics: {error}", throttle_duration_sec=30.0)
+            return
+        stored = {layer.name: layer for layer in status.layers}
+        layers = layer_statuses(stored, self._intake.counts, self._subscriptions, now)
+        silent = self._clock_watch.look()
+        name, counts, problems = self._node.get_fully_qualified_name(), self._intake.counts, self.problems()
+        self._diagnostics.publish(
+            diagnostic_array(name, status, layers, counts, problems, jobs, [silent] if silent else [], now)
+        )
+
+    def _mark(self) -> None:
+        now = self._node.clock.now_ns()
+        try:
+            entities = self._memory.entity_query(limit=MOST).entities
+            gists = self._memory.search_gists(limit=MOST).gists
+        except MemoryNodeError as error:
+            self._node.get_logger().warning(f"markers: {error}", throttle_duration_sec=30.0)
+            return
+        path = self._memory.track.since(now - round(self._node.parameters["path_minutes"] * _MINUTE))
+        shown = (entities, gists, path[-1].position if path else None)
+        if shown != self._shown:
+            self._shown = shown
+            self._markers.publish(marker_array(entities, gists, path, self._memory.settings.frame, now))

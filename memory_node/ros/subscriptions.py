@@ -1,0 +1,182 @@
+"""Subscriptions of the layers: types found out, QoS that fits the publishers, faults told."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from rclpy.callback_groups import CallbackGroup, MutuallyExclusiveCallbackGroup
+from rclpy.event_handler import SubscriptionEventCallbacks
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.subscription import Subscription
+
+from memory_node.ingest.intake import Intake
+from memory_node.ingest.layers import LayerSettings
+
+_DURABILITY = {
+    "volatile": DurabilityPolicy.VOLATILE,
+    "transient_local": DurabilityPolicy.TRANSIENT_LOCAL,
+}
+
+
+def message_class(type_name: str) -> Any:
+    """Return the class of "package/msg/Type".
+
+    Raises:
+        ImportError: the name is no type, or its package is not installed.
+    """
+    package, _, short = type_name.partition("/msg/")
+    if not package or not short:
+        raise ImportError(f'{type_name!r} is no message type such as "std_msgs/msg/String"')
+    try:
+        return getattr(importlib.import_module(f"{package}.msg"), short)
+    except AttributeError:
+        raise ImportError(f"{package} has no message {short}") from None
+
+
+@dataclass
+class Feed:
+    """One topic and its subscription.
+
+    Attributes:
+        problem: why nothing can come, or "".
+        publishers: how many there are now.
+    """
+
+    layer: LayerSettings
+    topic: str
+    take: Callable[[bytes, str], None]
+    group: CallbackGroup = field(default_factory=MutuallyExclusiveCallbackGroup)
+    subscription: Subscription | None = None
+    type_name: str = ""
+    reliable: bool = True
+    problem: str = ""
+    told: set[str] = field(default_factory=set)
+    publishers: int = 0
+
+
+class Subscriptions:
+    """All feeds of a node. `refresh` is called by a timer; its callbacks only enqueue the bytes that came."""
+
+    def __init__(self, node: Node, intake: Intake, layers: Iterable[LayerSettings]) -> None:
+        self._node = node
+        self._feeds = {layer.name: self._feed(layer, intake) for layer in layers}
+        self._triggers = [
+            Feed(
+                LayerSettings(f"trigger of {layer.name}", topic=layer.trigger_topic),
+                self._resolve(layer.trigger_topic),
+                _firing(intake, layer.trigger_topic),
+            )
+            for layer in layers
+            if layer.trigger_topic
+        ]
+        self._active = False
+
+    def _feed(self, layer: LayerSettings, intake: Intake) -> Feed:
+        def take(data: bytes, type_name: str) -> None:
+            intake.put(layer.name, data, type_name)
+
+        return Feed(layer, self._resolve(layer.topic), take)
+
+    def _resolve(self, topic: str) -> str:
+        return str(self._node.resolve_topic_name(topic))
+
+    def __getitem__(self, layer: str) -> Feed:
+        return self._feeds[layer]
+
+    def open(self) -> None:
+        """Begin to listen."""
+        self._active = True
+        self.refresh()
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._active = False
+        for feed in (*self._feeds.values(), *self._triggers):
+            self._drop(feed)
+
+    def refresh(self) -> None:
+        """Look at the publishers of each topic, and subscribe as fits them."""
+        if not self._active:
+            return
+        for feed in (*self._feeds.values(), *self._triggers):
+            self._refresh(feed)
+
+    def _refresh(self, feed: Feed) -> None:
+        offers = self._node.get_publishers_info_by_topic(feed.topic)
+        feed.publishers = len(offers)
+        offered = sorted({offer.topic_type for offer in offers})
+        wanted = feed.layer.type or feed.type_name or (offered[0] if len(offered) == 1 else "")
+        feed.problem = self._type_problem(feed, wanted, offered)
+        reliable = self._reliable(feed, [offer.qos_profile.reliability for offer in offers])
+        if wanted and (feed.subscription is None or reliable != feed.reliable or wanted != feed.type_name):
+            self._subscribe(feed, wanted, reliable)
+        if feed.problem and feed.problem not in feed.told:
+            feed.told.add(feed.problem)
+            self._node.get_logger().warning(f"layer {feed.layer.name}: {feed.problem}")
+
+    def _type_problem(self, feed: Feed, wanted: str, offered: list[str]) -> str:
+        if not offered:
+            return ""
+        if not wanted:
+            return f"{feed.topic} is published with several types, {', '.join(offered)}; say which by `type`"
+        others = [name for name in offered if name != wanted]
+        return f"{feed.topic} is published as {', '.join(others)}, not as {wanted}" if others else ""
+
+    def _reliable(self, feed: Feed, offers: list[ReliabilityPolicy]) -> bool:
+        if feed.layer.reliability != "auto":
+            return feed.layer.reliability == "reliable"
+        if not offers:
+            return feed.reliable
+        return all(offer == ReliabilityPolicy.RELIABLE for offer in offers)
+
+    def _subscribe(self, feed: Feed, type_name: str, reliable: bool) -> None:
+        try:
+            message_type = message_class(type_name)
+        except ImportError as error:
+            feed.problem = f"type {type_name} cannot be read here: {error}"
+            return
+        self._drop(feed)
+        if feed.type_name and reliable != feed.reliable:
+            kind = "reliable" if reliable else "best effort"
+            self._node.get_logger().info(f"layer {feed.layer.name}: now listening to {feed.topic} as {kind}")
+        feed.type_name, feed.reliable = type_name, reliable
+        policy = ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT
+        durability = _DURABILITY[feed.layer.durability]
+        feed.subscription = self._node.create_subscription(
+            message_type,
+            feed.topic,
+            lambda data: feed.take(data, type_name),
+            QoSProfile(depth=feed.layer.depth, reliability=policy, durability=durability),
+            callback_group=feed.group,
+            event_callbacks=SubscriptionEventCallbacks(incompatible_qos=lambda event: self._incompatible(feed, event)),
+            raw=True,
+        )
+
+    def _incompatible(self, feed: Feed, event: Any) -> None:
+        if feed.layer.reliability == "auto" and "RELIABILITY" in str(event.last_policy_kind):
+            self._refresh(feed)
+            return
+        policy = str(event.last_policy_kind).rpartition(".")[2].lower()
+        feed.problem = f"a publisher of {feed.topic} offers another {policy} than the layer asks for"
+        if feed.problem not in feed.told:
+            feed.told.add(feed.problem)
+            self._node.get_logger().warning(f"layer {feed.layer.name}: {feed.problem}")
+
+    def _drop(self, feed: Feed) -> None:
+        if feed.subscription is not None:
+            self._node.destroy_subscription(feed.subscription)
+            feed.subscription = None
+
+    def nearest_topics(self, feed: Feed) -> list[str]:
+        """Return up to three topics of the graph whose names are like that of a feed without publishers."""
+        names = [name for name, _ in self._node.get_topic_names_and_types() if name != feed.topic]
+        return difflib.get_close_matches(feed.topic, names, 3)
+
+
+def _firing(intake: Intake, topic: str) -> Callable[[bytes, str], None]:
+    return lambda data, type_name: intake.fire(topic)

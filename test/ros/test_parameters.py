@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from memory_node.config import Settings
+from memory_node.errors import InvalidArgument
+from memory_node.ros.parameters import check_change, node_table, read
+
+ROOT = Path(__file__).resolve().parents[2]
+CONFIG = ROOT / "config" / "memory.yaml"
+
+
+def flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Parameters as ROS names them."""
+    result: dict[str, Any] = {}
+    for key, value in tree.items():
+        result |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
+    return result
+
+
+def shipped() -> dict[str, Any]:
+    return flat(yaml.safe_load(CONFIG.read_text("utf-8"))["/**"]["ros__parameters"])
+
+
+def test_the_shipped_file_is_right_and_explains_every_parameter() -> None:
+    parameters = read(shipped())
+    assert parameters.unread == {}
+    assert [layer.name for layer in parameters.layers] == ["odometry", "detections", "scene", "battery"]
+    assert parameters.layers[3].is_internal_state
+    assert set(node_table()) <= set(shipped())
+
+
+def test_the_shipped_file_gives_the_defaults_but_where_it_says_so() -> None:
+    given = shipped()
+    defaults = {
+        name: list(spec.default) if isinstance(spec.default, tuple) else spec.default
+        for name, spec in node_table().items()
+    }
+    differ = {name for name in defaults if given[name] != defaults[name]}
+    assert differ == {"layers", "fold_repeats"}
+
+
+def test_without_parameters_there_are_defaults_and_only_odometry() -> None:
+    parameters = read({})
+    assert parameters.settings == Settings()
+    assert [(layer.name, layer.topic, layer.max_rate_hz) for layer in parameters.layers] == [("odometry", "odom", 0.0)]
+
+
+def test_without_odometry_topic_there_is_no_odometry() -> None:
+    assert read({"odometry.topic": ""}).layers == ()
+
+
+def test_f17_one_layer_of_any_kind_is_enough() -> None:
+    for type_name in ("robot_memory/msg/DetectionArray", "std_msgs/msg/String", "sensor_msgs/msg/BatteryState"):
+        parameters = read({"layers": ["one"], "one.topic": "/one", "one.type": type_name, "odometry.topic": ""})
+        assert [(layer.name, layer.type) for layer in parameters.layers] == [("one", type_name)]
+
+
+@pytest.mark.parametrize("empty", [None, [], b"", ()])
+def test_f15_empty_lists_are_unset(empty: Any) -> None:
+    parameters = read({"layers": empty, "flush_interval": 1})
+    assert parameters["layers"] == () and parameters.settings.flush_interval == 1.0
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"flush_interval": -1.0}, "flush_interval: got -1.0, allowed is a number at least 0.01 and at most 3600"),
+        ({"flush_interval": "fast"}, "flush_interval: got 'fast'"),
+        ({"flush_batch_size": 2.5}, "flush_batch_size: got 2.5, allowed is a whole number"),
+        ({"autostart": "yes"}, "autostart: got 'yes', allowed is true or false"),
+        ({"durability": "high"}, "durability: got 'high', allowed is one of normal, full"),
+        ({"num_threads": 2}, "num_threads: got 2, allowed is a whole number at least 6"),
+        ({"odometry.type": "a/msg/B"}, "odometry.type: got 'a/msg/B', allowed is one of nav_msgs/msg/Odometry"),
+        ({"layers": ["a"]}, "a.topic: missing; write  a: {topic: /some_topic}"),
+        ({"layers": ["a"], "a.topic": "/a", "a.tpye": "x"}, "a.tpye: no such setting of a layer"),
+        ({"layers": ["a", "a"]}, "layers: 'a' is there twice"),
+        ({"layers": ["odometry"]}, "layers: 'odometry' is the name of something else"),
+        ({"layers": ["embedder"]}, "layers: 'embedder' is the name of something else"),
+        ({"layers": "scene"}, "layers: allowed is a list of names; write  layers: [scene]"),
+        ({"layers.topic": ["/a", "type", "b"]}, "layers: allowed is a list of names; write  layers: [scene]"),
+        ({"sensor_frames.cam": [1.0, 2.0]}, "sensor_frames.cam: got [1.0, 2.0], allowed are [x, y, z, roll, pitch"),
+        ({"sensor_frames.cam": "front"}, "sensor_frames.cam: got 'front'"),
+    ],
+)
+def test_f16_wrong_values_are_refused_naming_the_parameter(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidArgument) as error:
+        read(given)
+    assert said in str(error.value)
+
+
+def test_mounts_take_whole_numbers_too() -> None:
+    assert read({"sensor_frames.cam": [1, 0, 0, 0, 0, 0]}).mounts == {"cam": [1.0, 0.0, 0.0, 0.0, 0.0, 0.0]}
+
+
+def test_names_that_nothing_reads_are_told_with_what_may_be_meant() -> None:
+    parameters = read({"flush_intervall": 1.0, "xyzzy": 1, "use_sim_time": True, "qos_overrides./odom.depth": 1})
+    assert parameters.unread == {"flush_intervall": "flush_interval", "xyzzy": ""}
+
+
+def test_only_thresholds_and_weights_change_at_run_time() -> None:
+    assert check_change("recency_weight", 1) == 1.0
+    with pytest.raises(
+        InvalidArgument, match="recency_weight: got 11.0, allowed is a number at least 0 and at most 10"
+    ):
+        check_change("recency_weight", 11.0)
+    with pytest.raises(InvalidArgument, match="db_path: cannot change while the node runs"):
+        check_change("db_path", "other.db")
+
+
+def test_every_parameter_has_a_description() -> None:
+    assert all(spec.doc.endswith(".") and spec.allowed for spec in node_table().values())
