@@ -194,7 +194,7 @@ class SettingSpec:
     def allowed(self) -> str:
         """What values are allowed, in words."""
         if self.choices:
-            return "one of " + ", ".join(self.choices)
+            return "one of " + ", ".join(choice or "(empty)" for choice in self.choices)
         if self.type is bool:
             return "true or false"
         if self.type is str:

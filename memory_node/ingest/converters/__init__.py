@@ -110,6 +110,16 @@ def supported_types() -> tuple[str, ...]:
     return tuple(_MODULES)
 
 
+def converter_docs() -> dict[str, str]:
+    """Return what is kept of each supported type, in a sentence."""
+    return {name: (_convert(module).__doc__ or "").strip().splitlines()[0] for name, module in _MODULES.items()}
+
+
+def _convert(module: str) -> Converter:
+    convert: Converter = importlib.import_module(f"{__name__}.{module}").convert
+    return convert
+
+
 def converter(type_name: str, layer: LayerSettings) -> Converter:
     """Return what reads messages of this type for the layer: its own converter, or field by field.
 
@@ -122,5 +132,4 @@ def converter(type_name: str, layer: LayerSettings) -> Converter:
         name = "robot_pose"
     else:
         name = _MODULES.get(type_name, "general")
-    convert: Converter = importlib.import_module(f"{__name__}.{name}").convert
-    return convert
+    return _convert(name)

@@ -1,0 +1,108 @@
+"""Writes docs/parameters.md from the tables in the code: `python -m memory_node.ros.reference`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from memory_node.config import SettingSpec
+from memory_node.ingest.converters import POSE_TYPES, converter_docs
+from memory_node.ingest.layers import layer_table
+from memory_node.ros.diagnostics import VALUES
+from memory_node.ros.parameters import MOUNTS, node_table
+from memory_node.ros.services import SERVICES
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "parameters.md"
+
+
+def page() -> str:
+    """Return the whole page."""
+    return "\n".join(
+        [
+            "# Parameters, services and messages of the node",
+            "",
+            "Written from the code by `python -m memory_node.ros.reference`. `config/memory.yaml` shows them in use.",
+            "",
+            "## Parameters",
+            "",
+            *parameter_rows(node_table().values()),
+            f"| `{MOUNTS}.<frame>` | | six numbers | Sensor on the base: [x, y, z, roll, pitch, yaw], m and rad. | |",
+            "",
+            "A relative `db_path` lies under `$ROS_HOME/<namespace>` (`~/.ros` without ROS_HOME).",
+            "",
+            "## Settings of a layer",
+            "",
+            "Under the layer's name, such as `scene.topic`. They are read at start.",
+            "",
+            *parameter_rows(layer_table().values()),
+            "",
+            "## Message types",
+            "",
+            *table(("type", "what is kept"), [(f"`{name}`", _kept(doc)) for name, doc in converter_docs().items()]),
+            "",
+            "Any other type is read field by field, and so is a layer that names `fields`. The robot's pose comes from "
+            f"{', '.join(f'`{name}`' for name in POSE_TYPES)}.",
+            "",
+            "## Services",
+            "",
+            *table(
+                ("service", "type", "while inactive"),
+                [(f"`~/{s.name}`", f"`{_type(s.type)}`", "refused" if s.writes else "answered") for s in SERVICES],
+            ),
+            "",
+            "## Topics",
+            "",
+            *table(
+                ("topic", "type", "what"),
+                [
+                    ("`/diagnostics`", "`diagnostic_msgs/msg/DiagnosticArray`", "state for an operator, see below"),
+                    ("`~/markers`", "`visualization_msgs/msg/MarkerArray`", "entities, gists and path for RViz"),
+                    ("each layer's topic", "its type", "taken in"),
+                    ("`odometry.topic`", "`odometry.type`", "where the robot is"),
+                    ("`/tf`, `/tf_static`", "`tf2_msgs/msg/TFMessage`", "sensors' frames, where tf2 is installed"),
+                ],
+            ),
+            "",
+            "## Diagnostics",
+            "",
+            *table(("status", "values"), [(name, ", ".join(keys)) for name, keys in VALUES.items()]),
+            "",
+        ]
+    )
+
+
+def parameter_rows(specs: Iterable[SettingSpec]) -> list[str]:
+    """Return a table of parameters."""
+    rows = [
+        (
+            f"`{spec.name}`",
+            f"`{list(spec.default)}`" if isinstance(spec.default, tuple) else f"`{_yaml(spec.default)}`",
+            spec.allowed,
+            f"{spec.doc}{f' [{spec.unit}]' if spec.unit else ''}",
+            "yes" if spec.runtime else "",
+        )
+        for spec in specs
+    ]
+    return table(("name", "default", "allowed", "what", "at run time"), rows)
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Return the lines of a Markdown table."""
+    lines = [head, ["---"] * len(head), *rows]
+    return ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines]
+
+
+def _yaml(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else '""' if value == "" else str(value)
+
+
+def _kept(doc: str) -> str:
+    return doc.removeprefix("Return ").replace("<", "&lt;")
+
+
+def _type(service: type) -> str:
+    return f"{service.__module__.split('.')[0]}/srv/{service.__name__}"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
