@@ -80,6 +80,8 @@ def ready_to_read(path: str | Path) -> tuple[Path, bool]:
                 raise
             # The folder cannot hold -shm, so nobody can be writing: the file alone is read.
             _probe(place, immutable=True)
+            if _bytes(place.with_name(place.name + "-wal")):
+                logger.warning("%s: its log cannot be read in this folder; the newest rows are missing", place)
             return place, True
     except sqlite3.Error as error:
         kind = CorruptDatabaseError if _is_corrupt(error) else StorageError
@@ -119,11 +121,11 @@ def sync(path: Path) -> None:
 
 
 def _check_and_migrate(place: Path, durability: str) -> None:
-    known = place.exists() and place.stat().st_size > 0
+    size = _bytes(place)
     with closing(connect_writer(place, durability)) as conn:
-        if known:
+        if size:
             version_of(conn, migrations())
-            if place.stat().st_size <= QUICK_CHECK_BYTES:
+            if size <= QUICK_CHECK_BYTES:
                 found = conn.execute("PRAGMA quick_check(1)").fetchone()[0]
                 if found != "ok":
                     raise sqlite3.DatabaseError(f"database disk image is malformed: {found}")
@@ -136,6 +138,10 @@ def _probe(place: Path, immutable: bool) -> None:
     newest = migrations()[-1].version
     if version < newest:
         raise StorageError(f"{place}: its schema is {version}, needed is {newest}; open it once for writing")
+
+
+def _bytes(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
 
 
 def _busy(error: sqlite3.Error) -> bool:

@@ -106,14 +106,14 @@ def activate(tx: Transaction, model_id: int) -> None:
 
 def drop_stale(tx: Transaction, limit: int = 2000) -> int:
     """Remove up to limit vectors of models that no longer rank; return how many, 0 when none is left."""
-    stale = "SELECT id FROM model WHERE state = 2"
-    ids = id_table(
-        row[0]
-        for row in tx.conn.execute(f"SELECT id FROM vector WHERE model_id IN ({stale}) ORDER BY id LIMIT ?", (limit,))
-    )
-    gone = _remove(tx, "id IN (SELECT value FROM json_each(?))", (ids,))
-    if not gone:
-        tx.conn.execute("DELETE FROM model WHERE state = 2")
+    stale = tx.conn.execute("SELECT id FROM model WHERE state = ?", (STALE,)).fetchall()
+    gone = 0
+    for (model_id,) in stale:
+        sql = "SELECT id FROM vector WHERE model_id = ? ORDER BY id LIMIT ?"
+        ids = id_table(row[0] for row in tx.conn.execute(sql, (model_id, limit - gone)))
+        gone += _remove(tx, "id IN (SELECT value FROM json_each(?))", (ids,))
+        if gone < limit:
+            tx.conn.execute("DELETE FROM model WHERE id = ?", (model_id,))
     return gone
 
 

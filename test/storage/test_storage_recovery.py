@@ -165,6 +165,34 @@ def sealed(observation: Make) -> Iterator[Path]:
         folder.chmod(stat.S_IRWXU)
 
 
+DIES = """
+import os, sys
+from memory_node.storage import texts
+from memory_node.storage.database import Database
+db = Database.open(sys.argv[1])
+db.write(lambda tx: texts.intern(tx, "only in the log"))
+print(db.wal_bytes() > 0, flush=True)
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("index_file", [True, False])
+def test_f39_read_only_beside_a_log_that_nobody_folded(
+    sealed: Path, run_child: Callable[..., str], index_file: bool
+) -> None:
+    folder = sealed.parent
+    folder.chmod(stat.S_IRWXU)
+    sealed.chmod(0o644)
+    assert run_child(DIES, sealed) == "True"
+    if not index_file:
+        (folder / "robot.db-shm").unlink()
+    for path in folder.iterdir():
+        path.chmod(0o444)
+    folder.chmod(0o555)
+    source = AS_NOBODY.replace("print(len(", "print(texts.exists(conn, 21), len(").replace("nodes\n", "nodes, texts\n")
+    assert run_child(source, sealed, "read") == f"{index_file} 20 [] True", "without -shm only what was folded is seen"
+
+
 AS_NOBODY = """
 import os, sys
 from memory_node.errors import StorageError
