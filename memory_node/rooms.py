@@ -127,7 +127,7 @@ class Rooms:
         self.runner = JobRunner(context, self._jobs(), self.settings().consolidation_interval)
 
     def _jobs(self) -> list[Job]:
-        return standard_jobs(self.recalls, [MergeEntities(self.entities), NameThings(self.entities)])
+        return standard_jobs(self.recalls, [MergeEntities(), NameThings(self.entities)])
 
     def close(self) -> None:
         """Commit what waits, save the caches, close the database."""

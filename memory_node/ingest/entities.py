@@ -57,11 +57,15 @@ class EntityTracker:
         self._known = (0, 0)
         self._offset = np.zeros(3)
 
-    def observe(self, tx: Transaction, look: Look) -> None:
-        """Take one detection message, whose observations are stored already; an empty one is a look as well."""
+    def observe(self, tx: Transaction, look: Look, types: Sequence[str] = ()) -> None:
+        """Take one detection message, whose observations are stored already; an empty one is a look as well.
+
+        Args:
+            types: type of each detected thing, where something better than its label is known.
+        """
         table = self._open(tx, look.map_id)
         tx.on_rollback(self.forget)
-        seen = presence.sightings(look, self._settings().entity_spatial_radius)
+        seen = presence.sightings(look, self._settings().entity_spatial_radius, types)
         self._kin.learn(tx.conn, {sighting.label for sighting in seen})
         for sighting in seen:
             self._layers.setdefault(sighting.label, set()).add(look.layer)

@@ -50,8 +50,8 @@ def _settled(
 ) -> bool:
     """Tell whether old is what turned up as new, as far as can be known by now.
 
-    With several of the class old must be gone beyond doubt, and the others seen since new turned up, or missing as well:
-    one that was not looked for since may be it, and is waited for, but no longer than it took to look for old.
+    With several of the class old must be gone beyond doubt, and the others seen since new turned up, or missing as
+    well: one that was not looked for since may be it, and is waited for, but no longer than it took to look for old.
     """
     others = [state for state in known if state is not old and state is not new]
     if not others:

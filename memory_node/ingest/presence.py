@@ -7,6 +7,7 @@ constant likelihoods, Thrun, Burgard and Fox, Probabilistic Robotics, ch. 4.2).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -51,16 +52,19 @@ class Sighting:
     variance: float
     track_id: str
     observation_id: int
+    entity_type: str = ""
 
 
-def sightings(look: Look, observer_radius: float) -> list[Sighting]:
+def sightings(look: Look, observer_radius: float, types: Sequence[str] = ()) -> list[Sighting]:
     """Return what a look can say about things: detections with a label and a score that is a number.
 
     Args:
         observer_radius: m around the observer in which a thing of unknown position may be.
+        types: type of each thing; without them a thing's type is its label.
     """
     found = []
-    for detection, id_ in zip(look.detections, look.observation_ids, strict=True):
+    kinds = types or [""] * len(look.detections)
+    for detection, id_, kind in zip(look.detections, look.observation_ids, kinds, strict=True):
         label = normalise_label(detection.label)
         if not label or not math.isfinite(detection.confidence):
             continue
@@ -72,7 +76,8 @@ def sightings(look: Look, observer_radius: float) -> list[Sighting]:
         else:
             source = PositionSource.NONE
         score = min(1.0, max(0.0, detection.confidence))
-        found.append(Sighting(label, score, place, source, variance, detection.track_id.strip(), id_))
+        track_id, kind = detection.track_id.strip(), normalise_label(kind) or label
+        found.append(Sighting(label, score, place, source, variance, track_id, id_, kind))
     return found
 
 
@@ -80,7 +85,7 @@ def born(id_: int, sighting: Sighting, stamp: int, offset: NDArray[np.float64]) 
     """Return the entity of a first sighting; offset (m) is what registration takes from measured positions."""
     state = EntityState(
         id=id_, label=sighting.label, position=None, source=PositionSource.NONE, weight=0.0, stddev=0.0,
-        first_seen=stamp, last_seen=stamp, sightings=0, confidence=0.0,
+        first_seen=stamp, last_seen=stamp, sightings=0, confidence=0.0, entity_type=sighting.entity_type,
     )
     see(state, sighting, stamp, offset)
     return state

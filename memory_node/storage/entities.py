@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -82,7 +82,15 @@ def label_layers(conn: sqlite3.Connection) -> dict[str, set[str]]:
     return found
 
 
-def insert(tx: Transaction, state: EntityState, *, frame: str, map_id: str, session_id: int) -> None:
+def insert(
+    tx: Transaction,
+    state: EntityState,
+    *,
+    frame: str,
+    map_id: str,
+    session_id: int,
+    metadata: Mapping[str, Any] | None = None,
+) -> None:
     """Store a new entity under state.id, which the caller took from tx.new_id()."""
     nodes.insert(
         tx,
@@ -90,7 +98,7 @@ def insert(tx: Transaction, state: EntityState, *, frame: str, map_id: str, sess
             id=state.id, kind=Kind.ENTITY, layer="", text=state.label, text_id=None, stamp=state.first_seen,
             last_stamp=state.last_seen, repeats=state.sightings, position=state.position,
             position_source=state.source, frame=frame, map_id=map_id, confidence=state.confidence,
-            session_id=session_id,
+            session_id=session_id, metadata=metadata or {},
         ),
     )
     tx.conn.execute(
@@ -120,6 +128,31 @@ def save(tx: Transaction, changed: Sequence[EntityState]) -> None:
              s.id)
             for s in changed
         ],
+    )
+
+
+def changed_since(conn: sqlite3.Connection, revision: int, id_: int, limit: int) -> list[tuple[int, int, str]]:
+    """Return (revision, id, label) of entities written after (revision, id), in that order."""
+    sql = """SELECT n.revision, n.id, e.label FROM node AS n JOIN entity AS e ON e.id = n.id
+             WHERE (n.revision, n.id) > (?, ?) AND n.kind = ? AND e.merged_into = 0
+             ORDER BY n.revision, n.id LIMIT ?"""
+    return conn.execute(sql, (revision, id_, int(Kind.ENTITY), limit)).fetchall()
+
+
+def near(conn: sqlite3.Connection, id_: int, among: Sequence[str], reach: float) -> list[int]:
+    """Return the ids of the other entities of those labels on the same map within a box of reach (m) around one."""
+    sql = """SELECT e.id FROM node AS here JOIN json_each(?1) AS w JOIN entity AS e ON e.label = w.value
+             JOIN node AS n ON n.id = e.id AND n.map_id = here.map_id
+             WHERE here.id = ?2 AND e.id <> here.id AND e.merged_into = 0
+             AND n.x BETWEEN here.x - ?3 AND here.x + ?3 AND n.y BETWEEN here.y - ?3 AND here.y + ?3 ORDER BY e.id"""
+    return [row[0] for row in conn.execute(sql, (json.dumps(list(among)), id_, reach))]
+
+
+def unlink(tx: Transaction, id_: int, observation_ids: Iterable[int]) -> None:
+    """Take sightings from an entity."""
+    tx.conn.execute(
+        "DELETE FROM edge WHERE source = ? AND type = ? AND target IN (SELECT value FROM json_each(?))",
+        (id_, int(EdgeType.OBSERVED_IN), id_table(observation_ids)),
     )
 
 

@@ -1,0 +1,256 @@
+"""Jobs of the entity graph: duplicates are merged, things that texts name are joined; and the undoing of a merge."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from memory_node.errors import InvalidArgument
+from memory_node.graph import Detection, EdgeType, Kind, Look, Node, Pose, PositionSource
+from memory_node.housekeeping.runtime import JobContext, StepResult
+from memory_node.ingest import association, presence
+from memory_node.ingest.entities import EntityTracker
+from memory_node.ingest.moves import MOVED
+from memory_node.protocols import NamedThing, SummaryRow
+from memory_node.storage import edges, entities, jobs, nodes, vectors
+from memory_node.storage.entities import EntityState
+
+if TYPE_CHECKING:
+    from memory_node.storage.database import Transaction
+
+BATCH = 100
+"""Changed entities that one installment compares."""
+TEXTS = 20
+"""Observations that a language model reads at once."""
+FAR = 2.0 / 3.0
+"""Share of the gate within which a thing that was lost and one that was found later are one: drift."""
+NEAR = 0.4
+"""m: within this two that are seen in turn and never together are one, whatever the gate."""
+SPLIT_FROM = "split_from"
+"""Key of a node's metadata: the entity that it was split from, and is not merged with again."""
+_NAMED = 0.5
+
+
+class MergeEntities:
+    """The job `merge_entities`: joins duplicates that drift, or words without a vector yet, left behind.
+
+    Cursor: revision and id up to which entities were compared with all others. It is written with the merges only, so a
+    run that finds nothing writes nothing.
+    """
+
+    name = "merge_entities"
+
+    def __init__(self) -> None:
+        self._cursor: dict[str, Any] | None = None
+
+    def step(self, context: JobContext) -> StepResult:
+        gate, threshold = context.settings().entity_gate_measured, context.settings().entity_similarity_threshold
+        with context.db.read() as conn:
+            cursor = self._cursor or {"revision": 0, "id": 0, **jobs.cursor(conn, self.name)}
+            changed = entities.changed_since(conn, cursor["revision"], cursor["id"], BATCH)
+            kin = _kin_labels(conn, {label for _, _, label in changed}, threshold)
+            pairs: list[tuple[int, int]] = []
+            for revision, id_, label in changed:
+                pairs += _duplicates(conn, id_, kin[label], gate)
+                cursor = {"revision": revision, "id": id_}
+                if context.should_yield():
+                    break
+        wrote = 0
+        if pairs and not context.dry_run:
+            wrote = context.db.write(lambda tx: self._merge(tx, pairs, gate, cursor))
+        self._cursor = cursor
+        done = len(changed) < BATCH and (not changed or cursor["id"] == changed[-1][1])
+        return StepResult(len(changed), wrote, done, found=tuple(pairs) if context.dry_run else ())
+
+    def _merge(self, tx: Transaction, pairs: Iterable[tuple[int, int]], gate: float, cursor: dict[str, Any]) -> int:
+        merged = 0
+        for pair in pairs:
+            found = entities.states_of(tx.conn, {entities.resolve(tx.conn, id_) for id_ in pair})
+            if len(found) == 2 and _one_thing(tx.conn, found[0], found[1], gate):
+                _merge(tx, *sorted(found, key=lambda state: (state.first_seen, state.id)))
+                merged += 1
+        if merged:
+            entities.edited(tx)
+            jobs.save_cursor(tx, self.name, cursor)
+        return merged
+
+
+class NameThings:
+    """The job `name_things`: a language model names the things of sentences, which join the graph where they were said.
+
+    Each is attributed to the sentence that named it, at its observer's place. Cursor: revision and id up to which
+    texts were read.
+    """
+
+    name = "name_things"
+
+    def __init__(self, tracker: EntityTracker) -> None:
+        self._tracker = tracker
+
+    def step(self, context: JobContext) -> StepResult:
+        if context.summarizer is None or context.dry_run:
+            return StepResult()
+        with context.db.read() as conn:
+            cursor = {"revision": 0, "id": 0, **jobs.cursor(conn, self.name)}
+            rows = _unnamed(conn, cursor["revision"], cursor["id"])
+            found = nodes.fetch(conn, [row[1] for row in rows])
+        if not found:
+            return StepResult()
+        things = _usable(context.summarizer.extract([_summary_row(node) for node in found]), found)
+        after = {"revision": rows[-1][0], "id": rows[-1][1]}
+        context.db.write(lambda tx: self._join(tx, found, things, after))
+        return StepResult(len(found), len(things), done=len(rows) < TEXTS)
+
+    def _join(self, tx: Transaction, found: list[Node], things: list[NamedThing], cursor: dict[str, int]) -> None:
+        for node in found:
+            named = [thing for thing in things if thing.observation_id == node.id]
+            if named:
+                self._tracker.observe(tx, _look(node, named), [thing.entity_type for thing in named])
+        jobs.save_cursor(tx, self.name, cursor)
+
+
+def split_entity(tx: Transaction, id: int, observation_ids: Sequence[int]) -> int:
+    """Make of some of an entity's sightings an entity of its own and return its id; both are estimated anew.
+
+    Raises:
+        InvalidArgument: there is no such entity, or these are not some, but not all, of its sightings.
+    """
+    id = entities.resolve(tx.conn, id)
+    if not id:
+        raise InvalidArgument("id", "there is no such entity")
+    seen, given = set(entities.observations(tx.conn, id)), set(observation_ids)
+    if not given or not given < seen:
+        raise InvalidArgument("observation_ids", "must be some, but not all, of the entity's sightings")
+    (old,) = entities.states_of(tx.conn, [id])
+    (node,) = nodes.fetch(tx.conn, [id])
+    new, rest = _estimated(tx.conn, tx.new_id(), old, given), _estimated(tx.conn, id, old, seen - given)
+    rest.moved = old.moved
+    metadata = {SPLIT_FROM: id}
+    entities.insert(tx, new, frame=node.frame, map_id=node.map_id, session_id=node.session_id, metadata=metadata)
+    entities.save(tx, [rest])
+    entities.unlink(tx, id, given)
+    edges.add_many(tx, [(new.id, observation, EdgeType.OBSERVED_IN) for observation in sorted(given)])
+    entities.edited(tx)
+    return new.id
+
+
+def _kin_labels(conn: sqlite3.Connection, labels: set[str], threshold: float) -> dict[str, list[str]]:
+    """Return, for each label, the labels of entities that may name the same thing, itself among them."""
+    model = vectors.active_model(conn)
+    known = vectors.of_bodies(conn, model.id, entities.labels(conn)) if model is not None else {}
+    names = list(known)
+    matrix = np.stack([known[name] for name in names]) if names else np.empty((0, 0), dtype=np.float32)
+    found = {label: [label] for label in labels}
+    for label in labels & known.keys():
+        cosines = matrix @ known[label]
+        found[label] += [names[i] for i in np.flatnonzero(cosines >= threshold) if names[i] != label]
+    return found
+
+
+def _duplicates(conn: sqlite3.Connection, id_: int, labels: Sequence[str], gate: float) -> list[tuple[int, int]]:
+    near = entities.near(conn, id_, labels, max(NEAR, FAR * gate))
+    states = {state.id: state for state in entities.states_of(conn, [id_, *near])}
+    if id_ not in states:
+        return []
+    return [(id_, other) for other in near if other in states and _one_thing(conn, states[id_], states[other], gate)]
+
+
+def _one_thing(conn: sqlite3.Connection, a: EntityState, b: EntityState, gate: float) -> bool:
+    """Tell whether two entities are one: near, never seen together, and not split from each other by somebody."""
+    if a.position is None or b.position is None or PositionSource.MEASURED not in (a.source, b.source):
+        return False
+    old, new = sorted((a, b), key=lambda state: (state.first_seen, state.id))
+    lost = old.last_seen < new.first_seen and not new.tentative
+    if a.source is not b.source or math.dist(a.position, b.position) > (max(NEAR, FAR * gate) if lost else NEAR):
+        return False
+    pair = (min(a.id, b.id), EdgeType.COOCCURS_WITH, max(a.id, b.id))
+    together = conn.execute("SELECT 1 FROM edge WHERE source = ? AND type = ? AND target = ?", pair).fetchone()
+    return together is None and not _were_split(conn, a.id, b.id)
+
+
+def _were_split(conn: sqlite3.Connection, a: int, b: int) -> bool:
+    origins = {node.id: node.metadata.get(SPLIT_FROM) for node in nodes.fetch(conn, [a, b])}
+    return origins.get(a) == b or origins.get(b) == a
+
+
+def _merge(tx: Transaction, keep: EntityState, gone: EntityState) -> None:
+    """Make one of two; keep is the older."""
+    assert keep.position is not None and gone.position is not None
+    later = max(keep, gone, key=lambda state: state.last_seen)
+    keep.position = presence.join((keep.weight, gone.weight), (keep.position, gone.position))
+    keep.weight += gone.weight
+    keep.stddev = presence.deviation(keep.weight, keep.source)
+    keep.sightings += gone.sightings
+    keep.last_seen, keep.confidence, keep.missed = later.last_seen, later.confidence, later.missed
+    keep.missing, keep.moved = later.missing, keep.moved or gone.moved
+    keep.tentative = keep.tentative and gone.tentative and keep.confidence < presence.CONFIRMED
+    if gone.track_stamp > keep.track_stamp:
+        keep.track_id, keep.track_stamp = gone.track_id, gone.track_stamp
+    entities.absorb(tx, keep.id, gone.id)
+    entities.save(tx, [keep])
+
+
+def _estimated(conn: sqlite3.Connection, id_: int, like: EntityState, observation_ids: Iterable[int]) -> EntityState:
+    """Return the entity that sightings make when they are taken alone, in the order of time; it is where they end."""
+    state = EntityState(
+        id=id_, label=like.label, position=None, source=PositionSource.NONE, weight=0.0, stddev=0.0, first_seen=0,
+        last_seen=0, sightings=0, confidence=0.0, entity_type=like.entity_type,
+    )
+    for node in sorted(nodes.fetch(conn, observation_ids), key=lambda node: (node.stamp, node.id)):
+        if state.sightings == 0:
+            state.first_seen = node.stamp
+        variance = association.MEASURED_NOISE**2
+        if node.position_source is PositionSource.OBSERVER:
+            variance = presence.OBSERVER_FLOOR**2
+        sighting = presence.Sighting(
+            like.label, node.confidence, node.position, node.position_source, variance, "", node.id
+        )
+        if _elsewhere(state, node):
+            state.position, state.source, state.weight = None, PositionSource.NONE, 0.0
+        presence.see(state, sighting, node.stamp, np.zeros(3))
+    return state
+
+
+def _elsewhere(state: EntityState, node: Node) -> bool:
+    return state.position is not None and node.position is not None and math.dist(state.position, node.position) > MOVED
+
+
+def _unnamed(conn: sqlite3.Connection, revision: int, id_: int) -> list[tuple[int, int]]:
+    """Return (revision, id) of the next perceptions with a text that shows no entity yet, in that order."""
+    sql = """SELECT revision, node.id FROM node JOIN layer ON layer.id = layer_id
+             WHERE (revision, node.id) > (?, ?) AND kind = ? AND internal = 0 AND text_id IS NOT NULL
+             AND NOT EXISTS (SELECT 1 FROM edge WHERE target = node.id AND type = ?)
+             ORDER BY revision, node.id LIMIT ?"""
+    values = (revision, id_, int(Kind.OBSERVATION), int(EdgeType.OBSERVED_IN), TEXTS)
+    return conn.execute(sql, values).fetchall()
+
+
+def _summary_row(node: Node) -> SummaryRow:
+    return SummaryRow(node.id, node.text or "", node.layer, node.stamp, node.last_stamp, node.position, node.repeats)
+
+
+def _usable(things: Any, found: Sequence[Node]) -> list[NamedThing]:
+    """Return those things that have a name and were named by one of the rows, once a row; a language model may answer anything."""
+    known = {node.id for node in found}
+    usable: dict[tuple[int, str], NamedThing] = {}
+    for thing in things if isinstance(things, (list, tuple)) else ():
+        if isinstance(thing, NamedThing) and thing.observation_id in known and isinstance(thing.name, str):
+            label = association.normalise_label(thing.name)
+            if label:
+                usable.setdefault((thing.observation_id, label), thing)
+    return list(usable.values())
+
+
+def _look(node: Node, things: Sequence[NamedThing]) -> Look:
+    """Return a sentence as a look: its things are somewhere around the observer, and nothing else was looked for."""
+    pose = None if node.position is None else Pose(node.stamp, node.position, None, node.frame)
+    confidences = [t.confidence if isinstance(t.confidence, (int, float)) else _NAMED for t in things]
+    detections = tuple(
+        Detection(thing.name, confidence if math.isfinite(confidence) else _NAMED)
+        for thing, confidence in zip(things, confidences, strict=True)
+    )
+    return Look(node.layer, node.stamp, node.map_id, detections, (node.id,) * len(things), pose, 1.0, 1.0)
