@@ -38,7 +38,7 @@ build/bench_packages: requirements/bench.txt
 
 bench: build build/bench_packages  ## measure the engine beside its closest peer, figures into build/bench_engine.json
 	@echo "== bench"
-	@$(RUN) env PYTHONPATH="$(CURDIR):$(CURDIR)/build/bench_packages" \
+	@PYTHONPATH=$(CURDIR)/build/bench_packages $(RUN) \
 	  python -m benchmarks.engine --n 50000 --peer emem --json build/bench_engine.json
 
 soak: build  ## run the engine for long and watch its memory
