@@ -25,7 +25,8 @@ def connect_writer(path: Path, durability: str) -> sqlite3.Connection:
     """
     conn = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=BUSY_TIMEOUT_MS / 1000)
     try:
-        conn.execute("PRAGMA journal_mode = WAL")
+        if conn.execute("PRAGMA journal_mode = WAL").fetchone()[0] != "wal":
+            raise sqlite3.OperationalError("the file system cannot hold a write-ahead log")
         conn.execute(f"PRAGMA synchronous = {SYNCHRONOUS[durability]}")
         conn.execute("PRAGMA foreign_keys = ON")
         conn.execute("PRAGMA temp_store = MEMORY")
@@ -55,6 +56,18 @@ def connect_reader(path: Path, immutable: bool = False) -> sqlite3.Connection:
         conn.close()
         raise
     return conn
+
+
+def checkpoint(conn: sqlite3.Connection) -> None:
+    """Copy the log into the file: all of it and truncate when no reader is in the way, else as much as can be."""
+    timeout = conn.execute("PRAGMA busy_timeout").fetchone()[0]
+    conn.execute("PRAGMA busy_timeout = 0")
+    try:
+        busy = conn.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+        if busy:
+            conn.execute("PRAGMA wal_checkpoint(PASSIVE)")
+    finally:
+        conn.execute(f"PRAGMA busy_timeout = {timeout}")
 
 
 class _Reader:

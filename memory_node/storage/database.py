@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from memory_node.errors import InvalidArgument, ReadOnlyError, StorageError
 from memory_node.storage import check, meta, recovery
-from memory_node.storage.connections import SYNCHRONOUS, Readers, connect_reader, connect_writer
+from memory_node.storage.connections import SYNCHRONOUS, Readers, checkpoint, connect_reader, connect_writer
 from memory_node.storage.lock import WriteLock
 from memory_node.storage.writer import Transaction, Work, Writer
 
@@ -177,7 +177,7 @@ class Database:
         """Move the write-ahead log into the file, as far as readers let, and forget removals of long ago."""
         writer = self._writing()
         writer.write(lambda tx: meta.prune_removed(tx.conn, REMOVALS_KEPT))
-        writer.between(recovery.checkpoint)
+        writer.between(checkpoint)
 
     def close(self) -> None:
         """Commit what waits, close every connection and let go of the lock; twice is fine."""

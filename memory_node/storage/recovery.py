@@ -99,18 +99,6 @@ def set_aside(place: Path) -> Path:
     return aside
 
 
-def checkpoint(conn: sqlite3.Connection) -> None:
-    """Copy the log into the file: all of it and truncate when no reader is in the way, else as much as can be."""
-    timeout = conn.execute("PRAGMA busy_timeout").fetchone()[0]
-    conn.execute("PRAGMA busy_timeout = 0")
-    try:
-        busy = conn.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
-        if busy:
-            conn.execute("PRAGMA wal_checkpoint(PASSIVE)")
-    finally:
-        conn.execute(f"PRAGMA busy_timeout = {timeout}")
-
-
 def sync(path: Path) -> None:
     """Make a file, or the names in a folder, durable."""
     handle = os.open(path, os.O_RDONLY)

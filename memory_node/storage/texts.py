@@ -69,7 +69,7 @@ def exists(conn: sqlite3.Connection, text_id: int) -> bool:
 
 def unembedded(conn: sqlite3.Connection, model_id: int, limit: int) -> list[tuple[int, str]]:
     """Return up to limit wanted texts (id, body) that have no vector of the model yet, the oldest first."""
-    sql = """SELECT text.id, body FROM unembedded JOIN text ON text.id = text_id
+    sql = """SELECT text.id, body FROM unembedded CROSS JOIN text ON text.id = text_id
              WHERE model_id = ? ORDER BY text_id LIMIT ?"""
     return conn.execute(sql, (model_id, limit)).fetchall()
 

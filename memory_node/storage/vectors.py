@@ -178,12 +178,14 @@ def since(conn: sqlite3.Connection, model_id: int, revision: int) -> VectorColum
     """
     removed = meta.removed_since(conn, "vector", revision) if revision > 0 else None
     complete = removed is None
-    # The unary plus keeps a full scan off the index on revision, which would visit the rows in random order.
-    newer, bound = ("+revision > ?", 0) if complete else ("revision > ?", revision)
-    sql = f"""SELECT id, ifnull(text_id, 0), ifnull(node_id, 0), data FROM vector
-              WHERE {newer} AND model_id = ? ORDER BY id"""
+    columns = "id, ifnull(text_id, 0), ifnull(node_id, 0), data"
+    if complete:
+        cursor = conn.execute(f"SELECT {columns} FROM vector WHERE model_id = ? ORDER BY id", (model_id,))
+    else:
+        # Without the hint the planner may read the whole table, because that comes in the order asked.
+        newer = "vector INDEXED BY vector_revision WHERE revision > ? AND model_id = ? ORDER BY id"
+        cursor = conn.execute(f"SELECT {columns} FROM {newer}", (revision, model_id))
     dim = _dim(conn, model_id)
-    cursor = conn.execute(sql, (bound, model_id))
     keys = [np.empty((0, 3), np.int64)]
     vectors = [np.empty((0, dim), np.float32)]
     while rows := cursor.fetchmany(8192):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -34,6 +35,26 @@ def observation() -> Callable[..., Node]:
         return Node(text=text, last_stamp=base.pop("last_stamp", base["stamp"]), **base)
 
     return make
+
+
+@pytest.fixture
+def steps() -> Callable[[sqlite3.Connection, Callable[[], object]], int]:
+    """Counts, in hundreds of SQLite's instructions, what a call costs on a connection."""
+
+    def count(conn: sqlite3.Connection, call: Callable[[], object]) -> int:
+        seen = [0]
+
+        def tick() -> None:
+            seen[0] += 1
+
+        conn.set_progress_handler(tick, 100)
+        try:
+            call()
+        finally:
+            conn.set_progress_handler(None, 0)
+        return seen[0]
+
+    return count
 
 
 @pytest.fixture

@@ -160,3 +160,22 @@ def test_vectors_of_one_model_are_never_given_for_another(db: Database, model: M
         assert vectors.of_texts(conn, model.id, text_ids)[1].tolist() == [[1, 0, 0, 0]]
         assert vectors.of_texts(conn, second.id, text_ids)[1].tolist() == [[0, 1, 0, 0], [0, 0, 1, 0]]
         assert vectors.since(conn, model.id, 0).vectors.tolist() == [[1, 0, 0, 0]]
+
+
+def test_since_reads_changed_vectors_only(db: Database, model: Model, steps: Callable[..., int]) -> None:
+    ids = db.write(lambda tx: texts.intern_many(tx, [f"text {i}" for i in range(5001)]))
+    db.write(lambda tx: vectors.add_texts(tx, model.id, ids[:-1], [[1, 0, 0, 0]] * 5000))
+    revision = db.revision
+    db.write(lambda tx: vectors.add_texts(tx, model.id, ids[-1:], [[0, 1, 0, 0]]))
+    db.write(lambda tx: tx.conn.execute("ANALYZE"))
+    with db.read() as conn:
+        assert vectors.since(conn, model.id, revision).text_ids.tolist() == ids[-1:]
+        assert steps(conn, lambda: vectors.since(conn, model.id, revision)) < 20
+        assert steps(conn, lambda: vectors.since(conn, model.id, 0)) > 200
+        assert steps(conn, lambda: vectors.of_texts(conn, model.id, ids[:10])) < 20
+
+
+def test_nothing_stale_costs_nothing(db: Database, model: Model, steps: Callable[..., int]) -> None:
+    ids = db.write(lambda tx: texts.intern_many(tx, [f"text {i}" for i in range(5000)]))
+    db.write(lambda tx: vectors.add_texts(tx, model.id, ids, [[1, 0, 0, 0]] * 5000))
+    assert db.write(lambda tx: steps(tx.conn, lambda: vectors.drop_stale(tx))) < 5
