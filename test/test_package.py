@@ -35,7 +35,7 @@ ROSDEP_KEYS: dict[str, str | None] = {
     "yaml": "python3-yaml",
 }
 OURS = {"benchmarks", "examples", "memory_node", "robot_memory", "test"}
-OURS |= {path.stem for path in (ROOT / "test").rglob("*.py")}
+OURS |= {path.stem for path in (ROOT / "test").rglob("*")}
 
 
 def manifest() -> ElementTree.Element:
