@@ -86,6 +86,16 @@ def test_f37_fresh_goes_on_empty_with_one_warning(
     db.close()
 
 
+def test_f37_garbage_beside_a_good_file_does_no_harm(stored: Path) -> None:
+    for suffix in ("-wal", "-shm"):
+        stored.with_name(stored.name + suffix).write_bytes(os.urandom(40_000))
+    db = Database.open(stored)
+    assert db.check() == []
+    with db.read() as conn:
+        assert len(nodes.fetch(conn, range(1, 1000))) == 500
+    db.close()
+
+
 def test_f37_read_only_never_moves_a_damaged_file(stored: Path) -> None:
     scramble_header(stored)
     with pytest.raises(CorruptDatabaseError, match="not a database"):
