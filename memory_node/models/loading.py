@@ -114,9 +114,11 @@ def local_embedder(model: str) -> BackgroundEmbedder:
     Raises:
         EmbedderError: at once when `model` is a path without a model.
     """
-    from memory_node.models.sentence_transformer import SentenceTransformerEmbedder, known_dim
+    from memory_node.models.sentence_transformer import SentenceTransformerEmbedder, known_dim, known_name
 
-    return BackgroundEmbedder(lambda: SentenceTransformerEmbedder(model), name=model, dim=known_dim(model))
+    return BackgroundEmbedder(
+        lambda: SentenceTransformerEmbedder(model), name=known_name(model), dim=known_dim(model)
+    )
 
 
 def http_embedder(url: str, model: str, key_variable: str = "", timeout: float = 10.0) -> BackgroundEmbedder:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from memory_node.errors import EmbedderError
 
@@ -37,7 +38,7 @@ class SentenceTransformerEmbedder:
             EmbedderError: at once when the folder or the package is missing, or the model is not here and can't be had.
         """
         folder = model_folder(model)
-        self.name = DEFAULT_MODEL if model in _PACKAGED else model
+        self.name = known_name(model)
         try:
             from sentence_transformers import SentenceTransformer
         except ImportError as error:
@@ -77,6 +78,11 @@ def model_folder(model: str) -> Path | None:
     return None
 
 
+def known_name(model: str) -> str:
+    """Return the name that vectors of a model are kept under: the short one for the packaged default."""
+    return DEFAULT_MODEL if model in _PACKAGED else model
+
+
 def known_dim(model: str) -> int:
     """Return the dimension that a model's folder states, without loading it; 0 when it can't be told.
 
@@ -94,18 +100,18 @@ def known_dim(model: str) -> int:
     return 0
 
 
-def _load(loader: type, model: str, folder: Path | None, device: str) -> object:
+def _load(loader: Callable[..., Any], model: str, folder: Path | None, device: str) -> Any:
     source = str(folder) if folder else model
     options = {"device": device} if device else {}
     try:
         return loader(source, local_files_only=True, **options)
     except Exception as error:  # the library raises OSError, ValueError, RuntimeError ... by version and cause
         if folder is not None or os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "true", "yes", "on"):
-            raise EmbedderError(f"model {source}: not on this machine or not readable ({_first_line(error)})") from error
+            raise EmbedderError(f"model {source}: not here or not readable ({_first_line(error)})") from error
     try:
         return loader(source, **options)
     except Exception as error:
-        raise EmbedderError(f"model {source}: not on this machine and not to be had ({_first_line(error)})") from error
+        raise EmbedderError(f"model {source}: not here and not to be had ({_first_line(error)})") from error
 
 
 def _first_line(error: Exception) -> str:

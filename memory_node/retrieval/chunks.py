@@ -44,5 +44,5 @@ def _pieces(text: str, tokens: int) -> list[str]:
 def _tokens(piece: str) -> int:
     """Estimate of word pieces: a short word of ASCII is one, a long one splits; every other sign counts."""
     word = piece.rstrip()
-    letters = sum(c.isascii() and c.isalnum() for c in word)
+    letters = sum(c.isascii() and c.isalpha() for c in word)
     return len(word) - letters + (1 if 0 < letters <= 7 else (letters + 2) // 3)

@@ -26,9 +26,11 @@ def group(view: View, rows: RowFilter, texts: NDArray[np.int64]) -> dict[int, Gr
     slots = view.slots_of_texts(texts)
     slots = slots[view.passes(rows, slots)]
     owners = view.columns["text"][slots]
+    if not len(owners):
+        return {}
     order = np.argsort(owners, kind="stable")
     slots, owners = slots[order], owners[order]
-    starts = np.flatnonzero(np.r_[True, owners[1:] != owners[:-1]]) if len(owners) else np.empty(0, dtype=np.int64)
+    starts = np.flatnonzero(np.r_[True, owners[1:] != owners[:-1]])
     ends = np.append(starts[1:], len(owners))
     ids, stamps = view.columns["id"][slots], view.columns["last_stamp"][slots]
     groups = {}

@@ -34,7 +34,7 @@ _UNITS = {
     **dict.fromkeys(("d", "day", "days"), 86_400 * SECOND),
     **dict.fromkeys(("w", "week", "weeks"), 7 * 86_400 * SECOND),
 }
-_NUMBERS = {
+_NUMBERS: dict[str, int | Decimal] = {
     "a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,
     "ten": 10, "twelve": 12, "fifteen": 15, "twenty": 20, "thirty": 30,
     "half a": Decimal("0.5"), "half an": Decimal("0.5"),

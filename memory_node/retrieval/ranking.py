@@ -1,0 +1,228 @@
+"""From what meaning and words found to one ranked list on one scale, each answer with the parts of its score in 0..1.
+
+    relevance = (1 - WORDS) similarity + WORDS lexical      where both had a part, else the one that had
+    score     = (r relevance + i importance + t recency) / (r + i + t)      r, i, t: the weights of the settings
+
+`lexical` grows with the weight of the query's words that a text has and needs no other text to compare with, so a score
+means the same in every query. docs/ranking.md shows how the constants were measured.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from memory_node.graph import Kind, Node
+from memory_node.housekeeping.importance import earned_importance, retrievability, stability
+from memory_node.retrieval.folding import SAME_PLACE, Fold
+from memory_node.storage import nodes, usage, vectors
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from memory_node.config import Settings
+    from memory_node.retrieval.filters import Resolved
+    from memory_node.retrieval.plan import Plan
+    from memory_node.retrieval.search import Hit, Searcher
+    from memory_node.storage.database import Database
+
+SECOND = 1_000_000_000
+WORDS = 0.25
+"""Share of the words in relevance."""
+POOL = 60
+"""Texts that meaning and words each bring into the ranking, at least."""
+SPARE = 4
+"""Answers prepared beyond the limit, in case near-identical ones become one."""
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """One answer: its newest row, how many rows it stands for and their span (ns), and the parts of its score, 0..1."""
+
+    node: Node
+    count: int
+    first: int
+    last: int
+    score: float
+    similarity: float | None
+    lexical: float | None
+    importance: float
+    recency: float
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question: words ("" for none), unit vector (D,) or None, filter, and the moment it is asked at (ns)."""
+
+    query: str
+    vector: NDArray[np.float32] | None
+    resolved: Resolved
+    now: int
+
+
+def rank(
+    searcher: Searcher, db: Database, settings: Settings, asked: Asked, limit: int, plan: Plan | None = None
+) -> list[Ranked]:
+    """Return the best answers of all kinds that the filter passes, the best first; of equals the newest first.
+
+    Args:
+        limit: most answers.
+        plan: filled with what the searches did.
+    """
+    with db.read() as conn:
+        hits = _found(searcher, conn, asked, max(POOL, 2 * limit), plan)
+        scored = _scored(conn, settings, asked, hits)
+        return _told(searcher, conn, settings, asked, scored, limit)
+
+
+def relevance(similarity: float | None, lexical: float | None) -> float:
+    """Fuse meaning (cosine) and words (0..1) into 0..1; either may have had no part."""
+    if similarity is None:
+        return lexical or 0.0
+    meaning = min(max(similarity, 0.0), 1.0)
+    return meaning if lexical is None else (1.0 - WORDS) * meaning + WORDS * lexical
+
+
+def fused(settings: Settings, relevance: float, importance: float, recency: float) -> float:
+    """Join relevance, importance and recency, each 0..1, with the weights of the settings into 0..1."""
+    r, i, t = settings.relevance_weight, settings.importance_weight, settings.recency_weight
+    total = r + i + t
+    return (r * relevance + i * importance + t * recency) / total if total > 0.0 else relevance
+
+
+def recency(age: float, halflife: float) -> float:
+    """Freshness at an age (s): 1 now, a half after `halflife` (s); the future is now."""
+    return float(0.5 ** (max(age, 0.0) / halflife))
+
+
+def _found(searcher: Searcher, conn: sqlite3.Connection, asked: Asked, pool: int, plan: Plan | None) -> list[Hit]:
+    """Hits of both searches, each text once, with the parts that its own search did not give."""
+    by_meaning = [] if asked.vector is None else searcher.meaning(asked.vector, pool, asked.resolved, plan)
+    by_words = searcher.words(asked.query, pool, asked.resolved, plan) if asked.query else []
+    if not asked.query:
+        return by_meaning
+    hits = {(hit.text_id, hit.node_id): replace(hit, lexical=0.0) for hit in by_meaning}
+    unmeasured = [hit for hit in by_words if (hit.text_id, hit.node_id) not in hits]
+    similar = {} if asked.vector is None else _similarities(conn, asked.vector, [hit.text_id for hit in unmeasured])
+    for hit in by_words:
+        known = hits.get((hit.text_id, hit.node_id))
+        similarity = similar.get(hit.text_id) if known is None else known.similarity
+        hits[hit.text_id, hit.node_id] = replace(hit, similarity=similarity)
+    return list(hits.values())
+
+
+def _similarities(conn: sqlite3.Connection, vector: NDArray[np.float32], text_ids: list[int]) -> dict[int, float]:
+    model = vectors.active_model(conn)
+    if model is None or model.dim != len(vector) or not text_ids:
+        return {}
+    ids, found = vectors.of_texts(conn, model.id, text_ids)
+    return dict(zip(ids.tolist(), (found @ vector).tolist(), strict=True))
+
+
+def _scored(
+    conn: sqlite3.Connection, settings: Settings, asked: Asked, hits: Sequence[Hit]
+) -> list[tuple[float, Hit]]:
+    """Score and hit, the best first; importance and recency are those of the hit's newest row."""
+    relevant = [relevance(hit.similarity, hit.lexical) for hit in hits]
+    if settings.importance_weight or settings.recency_weight:
+        newest = nodes.fetch(conn, [hit.node_ids[0] for hit in hits])
+        worth = _worth(conn, settings, asked.now, newest)
+        relevant = [
+            fused(settings, value, *worth.get(hit.node_ids[0], (0.0, 0.0)))
+            for value, hit in zip(relevant, hits, strict=True)
+        ]
+    scored = list(zip(relevant, hits, strict=True))
+    scored.sort(key=lambda pair: (-pair[0], -pair[1].node_ids[0]))
+    return scored
+
+
+def _worth(
+    conn: sqlite3.Connection, settings: Settings, now: int, rows: Iterable[Node]
+) -> dict[int, tuple[float, float]]:
+    """Importance and recency of each row by id; use raises both, see housekeeping/importance.py."""
+    known = {node.id: node for node in rows}
+    used = usage.of(conn, known)
+    worth = {}
+    for id_, node in known.items():
+        fresh = recency((now - node.last_stamp) / SECOND, settings.recency_halflife)
+        blocks, recalled = used.get(id_, (0, 0))
+        if blocks:
+            fresh = max(fresh, retrievability(stability(blocks), (now - recalled) / SECOND))
+        worth[id_] = (earned_importance(node.importance, blocks), min(fresh, 1.0))
+    return worth
+
+
+def _told(
+    searcher: Searcher,
+    conn: sqlite3.Connection,
+    settings: Settings,
+    asked: Asked,
+    scored: Sequence[tuple[float, Hit]],
+    limit: int,
+) -> list[Ranked]:
+    """The best hits as answers: a text at several places is several, near-identical texts at one place are one."""
+    folds: list[tuple[float, Hit, Fold]] = []
+    for score, hit in scored:
+        if len(folds) >= limit + SPARE:
+            break
+        if hit.total == 1:
+            folds.append((score, hit, Fold(hit.node_ids[0], 1, 0, 0)))
+        else:
+            folds += [(score, hit, one) for one in searcher.folds(hit.text_id, asked.resolved, limit)]
+    folds = folds[: limit + SPARE]
+    rows = {node.id: node for node in nodes.fetch(conn, [one.node_id for _, _, one in folds])}
+    worth = _worth(conn, settings, asked.now, rows.values())
+    there = (row for row in folds if row[2].node_id in rows)
+    answers = [_ranked(rows[one.node_id], one, score, hit, *worth[one.node_id]) for score, hit, one in there]
+    return _distinct(answers)[:limit]
+
+
+def _ranked(node: Node, one: Fold, score: float, hit: Hit, importance: float, recency: float) -> Ranked:
+    single = one.count == 1
+    return Ranked(
+        node=node,
+        count=node.repeats if single else max(one.count, node.repeats),
+        first=node.stamp if single else one.first,
+        last=node.last_stamp if single else one.last,
+        score=min(max(score, 0.0), 1.0),
+        similarity=hit.similarity,
+        lexical=hit.lexical,
+        importance=importance,
+        recency=recency,
+    )
+
+
+def _distinct(answers: Sequence[Ranked]) -> list[Ranked]:
+    """Answers, with observations of one layer, the same words and the same place counted on the best of them."""
+    kept: list[Ranked] = []
+    known: dict[tuple[str, ...], list[int]] = {}
+    for new in answers:
+        said = (new.node.layer, *_WORD.findall((new.node.text or "").casefold()))
+        alike = known.setdefault(said, [])
+        for place in alike:
+            old = kept[place]
+            if _together(old.node, new.node):
+                first, last = min(old.first, new.first), max(old.last, new.last)
+                kept[place] = replace(old, count=old.count + new.count, first=first, last=last)
+                break
+        else:
+            if new.node.kind is Kind.OBSERVATION:
+                alike.append(len(kept))
+            kept.append(new)
+    return kept
+
+
+def _together(one: Node, other: Node) -> bool:
+    """Whether an observation is where another kept one is."""
+    if other.kind is not Kind.OBSERVATION or one.map_id != other.map_id:
+        return False
+    if one.position is None or other.position is None:
+        return one.position is other.position
+    return math.dist(one.position, other.position) <= SAME_PLACE

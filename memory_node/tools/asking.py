@@ -1,0 +1,61 @@
+"""What tools that rank share: the question's vector, the ranking, and the remark when meaning had no part."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from memory_node.errors import InvalidArgument
+from memory_node.retrieval.ranking import Asked, Ranked, rank
+from memory_node.storage import vectors
+from memory_node.tools.context import WORDS_ONLY, ToolContext
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from memory_node.retrieval.filters import Resolved
+    from memory_node.retrieval.plan import Plan
+
+
+def ask(
+    context: ToolContext,
+    query: str,
+    vector: NDArray[np.float32] | None,
+    resolved: Resolved,
+    limit: int,
+    plan: Plan | None = None,
+) -> tuple[list[Ranked], str]:
+    """Return ranked answers and the message: "" or "by words only".
+
+    Args:
+        query: checked words, "" for none.
+        vector: of the question, when the caller brought it; else the embedder is asked.
+    """
+    if vector is None and query:
+        vector = context.embed_query(query)
+    asked = Asked(query, vector, resolved, context.now_ns())
+    answers = rank(context.searcher, context.db, context.settings, asked, limit, plan)
+    context.note_recall(answer.node.id for answer in answers)
+    return answers, WORDS_ONLY if vector is None and query else ""
+
+
+def checked_vector(
+    context: ToolContext, vector: Sequence[float] | NDArray[np.float32] | None
+) -> NDArray[np.float32] | None:
+    """Return the caller's vector at unit length, float32 (D,); raise InvalidArgument when it can't be compared."""
+    if vector is None:
+        return None
+    try:
+        array = np.asarray(vector, dtype=np.float32)
+    except (TypeError, ValueError) as error:
+        raise InvalidArgument("vector", "allowed is a list of numbers") from error
+    if array.ndim != 1 or not array.size or not np.isfinite(array).all() or not array.any():
+        raise InvalidArgument("vector", "allowed is one row of finite numbers, not all of them 0")
+    with context.db.read() as conn:
+        model = vectors.active_model(conn)
+    if model is not None and model.dim != array.size:
+        raise InvalidArgument("vector", f"has {array.size} numbers, those stored have {model.dim}")
+    length = float(np.linalg.norm(array.astype(np.float64)))
+    return array / np.float32(length)

@@ -1,0 +1,88 @@
+"""How is the robot's own body?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from memory_node.errors import InvalidArgument
+from memory_node.storage import body, nodes, sessions
+from memory_node.tools.context import ToolContext
+from memory_node.tools.results import BodyReading, BodyStatusResult
+from memory_node.tools.wording import Wording, listed
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from memory_node.storage.body import BodyLatest
+
+SECOND = 1_000_000_000
+SESSIONS = 1000
+"""Sessions that are looked back through; older readings are of no use."""
+
+
+def body_status(context: ToolContext, layers: Sequence[str] = ()) -> BodyStatusResult:
+    """Return the latest reading of each internal layer with its age, whether it is stale, and its trend.
+
+    Args:
+        layers: names of internal layers; empty: all.
+
+    Raises:
+        InvalidArgument: a layer that is not there, or is not internal.
+    """
+    readings = latest_readings(context, layers)
+    if not readings:
+        return BodyStatusResult(text="No reading of the body was ever stored.")
+    words = Wording(context.now_ns(), context.settings.time_zone)
+    stale = sum(reading.is_stale for reading in readings)
+    head = f"Body at {words.clock(words.now)}" + (f"; {stale} of {len(readings)} stale" if stale else "")
+    return BodyStatusResult(text=listed(head, [words.reading(r) for r in readings]), readings=readings)
+
+
+def latest_readings(context: ToolContext, layers: Sequence[str] = ()) -> tuple[BodyReading, ...]:
+    """Return the latest reading of each internal layer, by name; the change is over the last `trend_window`."""
+    settings, now = context.settings, context.now_ns()
+    with context.db.read() as conn:
+        _check_layers(conn, layers)
+        found = body.latest(conn, list(layers) or None, now, _comparable_since(conn))
+        readings = []
+        for latest in found:
+            age = max(0.0, (now - latest.stamp) / SECOND)
+            reading = BodyReading(
+                latest.layer, latest.text, latest.value, latest.unit, latest.stamp, age, age > settings.stale_after
+            )
+            readings.append(_with_trend(conn, latest, reading, now - round(settings.trend_window * SECOND)))
+    return tuple(readings)
+
+
+def _with_trend(conn: sqlite3.Connection, latest: BodyLatest, reading: BodyReading, since: int) -> BodyReading:
+    earlier = body.value_at(conn, latest.layer, since) if latest.value is not None else None
+    if latest.value is None or earlier is None or earlier[0] >= latest.stamp:
+        return reading
+    return replace(reading, change=latest.value - earlier[1], window=(latest.stamp - earlier[0]) / SECOND)
+
+
+def _comparable_since(conn: sqlite3.Connection) -> int:
+    """First session whose stamps are of the present clock: after its last jump, or the last change to another."""
+    first = sessions.latest(conn)
+    for _ in range(SESSIONS):
+        if first is None or first.reason.startswith("clock"):
+            break
+        earlier = sessions.get(conn, first.id - 1)
+        if earlier is None or earlier.clock != first.clock or earlier.last_stamp > first.start_stamp:
+            break
+        first = earlier
+    return first.id if first else 0
+
+
+def _check_layers(conn: sqlite3.Connection, layers: Sequence[str]) -> None:
+    if isinstance(layers, str):
+        raise InvalidArgument("layers", f"got the string {layers!r}, allowed is a list of names")
+    known = nodes.layers(conn)
+    internal = [name for name, layer in known.items() if layer.internal]
+    for name in layers:
+        if name not in internal:
+            there = f"internal layers are {', '.join(sorted(internal))}" if internal else "no internal layer is known"
+            kind = "is a layer of perception" if name in known else "no such layer"
+            raise InvalidArgument("layers", f"{name!r}: {kind}; {there}")

@@ -1,0 +1,82 @@
+"""What was done, episode by episode?"""
+
+from __future__ import annotations
+
+import sqlite3
+
+from memory_node.errors import InvalidArgument
+from memory_node.graph import NO_ID, Episode
+from memory_node.storage import episodes as rows
+from memory_node.tools.arguments import MOST, checked_limit, checked_query
+from memory_node.tools.context import ToolContext
+from memory_node.tools.results import EpisodeSummaryResult
+from memory_node.tools.wording import LONGEST, Wording, counted, shortened
+
+
+def episode_summary(
+    context: ToolContext, episode_id: int = NO_ID, task_name: str = "", last_n: int = 0
+) -> EpisodeSummaryResult:
+    """Return episodes with counts, span and place, the newest first, each followed by those nested in it.
+
+    Args:
+        episode_id: one episode by id; the other arguments are not read then.
+        task_name: words that the name holds, in any case; "" is any name.
+        last_n: the latest so many, 0 is 1.
+
+    Raises:
+        InvalidArgument: naming the argument.
+    """
+    if isinstance(episode_id, bool) or not isinstance(episode_id, int) or episode_id < 0:
+        raise InvalidArgument("episode_id", f"got {episode_id!r}, allowed is an id, or 0")
+    last, name = checked_limit(last_n, "last_n", default=1), checked_query(task_name, "task_name")
+    with context.db.read() as conn:
+        chosen = _chosen(conn, min(episode_id, 2**63 - 1), name, last)
+        found = tuple(inner for episode in chosen for inner in _with_nested(conn, episode))[:MOST]
+    if not found:
+        about = f' named like "{shortened(name, 60)}"' if name else ""
+        return EpisodeSummaryResult(text=f"There is no episode{about}.")
+    return EpisodeSummaryResult(text=_text(context, found, len(chosen)), episodes=found)
+
+
+def _chosen(conn: sqlite3.Connection, episode_id: int, name: str, last: int) -> list[Episode]:
+    if episode_id != NO_ID:
+        episode = rows.get(conn, episode_id)
+        if episode is None:
+            raise InvalidArgument("episode_id", f"there is no episode {episode_id}")
+        return [episode]
+    chosen = rows.find(conn, name, last) if name else rows.last(conn, last)
+    ids = {episode.id for episode in chosen}
+    # A nested one is told with its parent.
+    return [episode for episode in chosen if not ids.intersection(_ancestors(conn, episode))]
+
+
+def _ancestors(conn: sqlite3.Connection, episode: Episode) -> list[int]:
+    above: list[int] = []
+    parent = episode.parent_id
+    while parent != NO_ID and parent not in above:
+        above.append(parent)
+        outer = rows.get(conn, parent)
+        parent = outer.parent_id if outer else NO_ID
+    return above
+
+
+def _with_nested(conn: sqlite3.Connection, episode: Episode) -> list[Episode]:
+    nested = [inner for child in rows.children(conn, episode.id) for inner in _with_nested(conn, child)]
+    return [episode, *nested]
+
+
+def _text(context: ToolContext, found: tuple[Episode, ...], chosen: int) -> str:
+    words = Wording(context.now_ns(), context.settings.time_zone)
+    room = min(300, max(0, LONGEST // len(found) - 170))
+    nested = f" with {counted(len(found) - chosen, 'nested one')}" if len(found) > chosen else ""
+    lines = [f"{counted(chosen, 'episode')}{nested}, newest first"]
+    top = found[0].depth
+    left = LONGEST - len(lines[0])
+    for place, episode in enumerate(found):
+        line = "  " * max(0, episode.depth - top) + "- " + words.episode(episode, room)
+        left -= len(line) + 1
+        if left < 40:
+            lines.append(f"({len(found) - place} more left out: ask with episode_id)")
+            break
+        lines.append(line)
+    return "\n".join(lines)

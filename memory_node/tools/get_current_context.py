@@ -1,0 +1,183 @@
+"""Where is the robot, what is around it, what happened lately, and how is its body?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from memory_node.graph import Entity, Filter, Gist, Kind, Pose
+from memory_node.retrieval.folding import SAME_PLACE
+from memory_node.storage import entities as entity_rows
+from memory_node.storage import gists as gist_rows
+from memory_node.tools import matches as as_matches
+from memory_node.tools.arguments import checked_amount
+from memory_node.tools.body_status import latest_readings
+from memory_node.tools.context import ToolContext
+from memory_node.tools.results import BodyReading, ContextResult, Match
+from memory_node.tools.wording import Wording, bearing, duration, point, shortened
+
+if TYPE_CHECKING:
+    import sqlite3
+
+RADIUS = 3.0
+RECENT_MINUTES = 5.0
+SECOND = 1_000_000_000
+SHOWN = 10
+"""Most results of each kind."""
+LOOKED_AT = 60
+"""Rows that the shown observations are folded from."""
+LONGEST = 1450
+"""Characters of the text."""
+
+
+@dataclass(frozen=True)
+class _Around:
+    """What is near a pose; distances (m) of entities in their order."""
+
+    entities: tuple[Entity, ...] = ()
+    observations: tuple[Match, ...] = ()
+    gists: tuple[Gist, ...] = ()
+
+
+def get_current_context(context: ToolContext, radius: float = 0.0, recent_minutes: float = 0.0) -> ContextResult:
+    """Return the robot's place and what is near it, lately, and in its body.
+
+    Args:
+        radius: m that count as near, 0 is 3. recent_minutes: what counts as lately, 0 is 5.
+
+    Raises:
+        InvalidArgument: naming the argument.
+    """
+    radius = checked_amount(radius, "radius", RADIUS)
+    minutes = checked_amount(recent_minutes, "recent_minutes", RECENT_MINUTES)
+    now, pose = context.now_ns(), context.pose()
+    with context.db.read() as conn:
+        around = _around(context, conn, pose, radius) if pose else _Around()
+        recent = _recent(context, conn, now - min(round(minutes * 60 * SECOND), 2**61))
+    result = ContextResult(
+        position=pose.position if pose else None,
+        frame=pose.frame if pose else context.frame,
+        position_stamp=pose.stamp if pose else None,
+        position_age=max(0.0, (now - pose.stamp) / SECOND) if pose else None,
+        heading=pose.yaw if pose else None,
+        nearby=around.observations,
+        recent=recent,
+        gists=around.gists,
+        entities=around.entities,
+        body=latest_readings(context),
+    )
+    return replace(result, text=_Text(context, result, pose).lines(radius, minutes))
+
+
+def _around(context: ToolContext, conn: sqlite3.Connection, pose: Pose, radius: float) -> _Around:
+    def near(kind: Kind, most: int) -> list[tuple[int, float]]:
+        resolved = context.resolve(Filter(), (kind,))
+        return context.searcher.near(pose.position[:2], radius, most, resolved)
+
+    observations = as_matches.of_near(conn, near(Kind.OBSERVATION, LOOKED_AT))
+    return _Around(
+        entities=tuple(entity_rows.get_many(conn, [id_ for id_, _ in near(Kind.ENTITY, SHOWN)])),
+        observations=_folded(observations),
+        gists=tuple(gist_rows.get_many(conn, [id_ for id_, _ in near(Kind.GIST, SHOWN)])),
+    )
+
+
+def _recent(context: ToolContext, conn: sqlite3.Connection, since: int) -> tuple[Match, ...]:
+    resolved = context.resolve(Filter(time_after=since), (Kind.OBSERVATION,))
+    return _folded(as_matches.of_ids(conn, context.searcher.in_time(resolved, True, LOOKED_AT)))
+
+
+def _folded(matches: Iterable[Match]) -> tuple[Match, ...]:
+    """The first SHOWN, with later ones of the same words, layer and place counted on them."""
+    kept: list[Match] = []
+    for match in matches:
+        for place, old in enumerate(kept):
+            if (match.layer, match.text) == (old.layer, old.text) and _together(match, old):
+                first, last = min(old.stamp, match.stamp), max(old.last_stamp, match.last_stamp)
+                kept[place] = replace(old, stamp=first, last_stamp=last, repeats=old.repeats + match.repeats)
+                break
+        else:
+            kept.append(match)
+    return tuple(kept[:SHOWN])
+
+
+def _together(one: Match, other: Match) -> bool:
+    if one.position is None or other.position is None:
+        return one.position is other.position
+    return sum((a - b) ** 2 for a, b in zip(one.position, other.position, strict=True)) <= SAME_PLACE**2
+
+
+class _Text:
+    """The context in words, every section with its share of the room."""
+
+    def __init__(self, context: ToolContext, result: ContextResult, pose: Pose | None) -> None:
+        self.words = Wording(context.now_ns(), context.settings.time_zone)
+        self.result = result
+        self.pose = pose
+        self.stale_after = context.settings.stale_after
+
+    def lines(self, radius: float, minutes: float) -> str:
+        named = {entity.name.casefold() for entity in self.result.entities}
+        others = [match for match in self.result.nearby if match.text.casefold() not in named]
+        near = [self._entity(entity) for entity in self.result.entities] + [self._match(match) for match in others]
+        # Shares of the room, so that a full section leaves the others their own.
+        sections = (
+            (f"Near (within {radius:.1f} m):", near, 500),
+            ("Summaries of this place:", [self._gist(gist) for gist in self.result.gists], 250),
+            (f"Last {minutes:.0f} min:", [self._match(match, timed=True) for match in self.result.recent], 350),
+            ("Body:", [self._reading(reading) for reading in self.result.body], 220),
+        )
+        parts = [self._position()]
+        parts += [_section(title, lines, room) for title, lines, room in sections]
+        return "\n".join(parts)[:LONGEST]
+
+    def _position(self) -> str:
+        clock = f"Now {self.words.clock(self.words.now)}."
+        pose, age = self.pose, self.result.position_age
+        if pose is None or age is None:
+            return f"{clock} The robot's position is not known."
+        heading = "heading unknown" if pose.yaw is None else f"heading {_degrees(pose.yaw)} deg"
+        stale = " (STALE)" if age > self.stale_after else ""
+        return f"{clock} Robot at {point(pose.position)} {pose.frame}, {heading}, known {duration(age)} ago{stale}."
+
+    def _entity(self, entity: Entity) -> str:
+        marks = [name for name, holds in (("tentative", entity.tentative), ("missing", entity.missing)) if holds]
+        place = bearing(self.pose, entity.position) if self.pose and entity.position else "place unknown"
+        seen = f"seen {self.words.ago(entity.last_seen)}"
+        return ", ".join([f"#{entity.id} {shortened(entity.name, 40)}", place, seen, *marks])
+
+    def _match(self, match: Match, timed: bool = False) -> str:
+        parts = [f'#{match.id} [{match.layer}] "{shortened(match.text, 60)}"']
+        if not timed and self.pose is not None and match.position is not None:
+            where = bearing(self.pose, match.position)
+            parts.append(where if match.position_source == "measured" else f"seen from {where}")
+        parts.append(self.words.ago(match.last_stamp))
+        if match.repeats > 1:
+            parts.append(f"{match.repeats} times")
+        return ", ".join(parts)
+
+    def _gist(self, gist: Gist) -> str:
+        return f'#{gist.id} "{shortened(gist.text, 80)}", {self.words.ago(gist.end)}'
+
+    def _reading(self, reading: BodyReading) -> str:
+        return self.words.reading(reading)
+
+
+def _section(title: str, lines: Sequence[str], room: int) -> str:
+    if not lines:
+        return f"{title} nothing."
+    kept = [title]
+    left = room - len(title) - 12
+    for number, line in enumerate(lines):
+        left -= len(line) + 3
+        if left < 0 and number:
+            kept.append(f"- {len(lines) - number} more")
+            break
+        kept.append(f"- {line}")
+    return "\n".join(kept)
+
+
+def _degrees(yaw: float) -> int:
+    return round(math.degrees(math.remainder(yaw, math.tau)))

@@ -1,0 +1,72 @@
+"""Rows and ranked answers as matches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from memory_node.graph import Gist, Kind, Node
+from memory_node.storage import gists, nodes
+from memory_node.tools.results import Match
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from memory_node.retrieval.ranking import Ranked
+
+
+def of_node(node: Node, distance: float | None = None) -> Match:
+    """A row as a match without a score; distance in m."""
+    return Match(
+        kind=node.kind.label,
+        id=node.id,
+        text=node.text or "",
+        layer=node.layer,
+        stamp=node.stamp,
+        last_stamp=node.last_stamp,
+        repeats=node.repeats,
+        stamp_source=node.stamp_source,
+        position=node.position,
+        frame=node.frame,
+        position_source=node.position_source.label,
+        map_id=node.map_id,
+        confidence=node.confidence,
+        importance=node.importance,
+        tier=node.tier.label,
+        episode_id=node.episode_id,
+        metadata=node.metadata,
+        distance=distance,
+    )
+
+
+def of_ranked(answer: Ranked) -> Match:
+    """A ranked answer as a match with the parts of its score."""
+    return replace(
+        of_node(answer.node),
+        stamp=answer.first,
+        last_stamp=answer.last,
+        repeats=answer.count,
+        score=answer.score,
+        similarity=answer.similarity,
+        lexical=answer.lexical,
+        importance=answer.importance,
+        recency=answer.recency,
+    )
+
+
+def of_ids(conn: sqlite3.Connection, ids: Iterable[int]) -> tuple[Match, ...]:
+    """Rows by id, in that order, as matches without a score."""
+    return tuple(of_node(node) for node in nodes.fetch(conn, ids))
+
+
+def of_near(conn: sqlite3.Connection, near: Iterable[tuple[int, float]]) -> tuple[Match, ...]:
+    """Rows with their distances (m), in that order, as matches without a score."""
+    distances = dict(near)
+    return tuple(of_node(node, distances[node.id]) for node in nodes.fetch(conn, distances))
+
+
+def ranked_gists(conn: sqlite3.Connection, answers: Iterable[Ranked]) -> tuple[Gist, ...]:
+    """The gists among ranked answers, in their order, with their scores."""
+    scores = {answer.node.id: answer.score for answer in answers if answer.node.kind is Kind.GIST}
+    return tuple(replace(gist, score=scores[gist.id]) for gist in gists.get_many(conn, scores))

@@ -1,0 +1,187 @@
+"""How answers are put for a language model: short, stable, with ids, places to 0.01 m, times relative and absolute."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from memory_node.graph import Entity, Episode, Gist, Place, Pose, Position
+from memory_node.retrieval.times import SECOND, local
+from memory_node.tools.results import BodyReading, Match
+
+LONGEST = 1900
+"""Characters of a list of results; with head and tail it stays under 2 000."""
+_DIRECTIONS = (
+    "ahead", "ahead to the left", "to the left", "behind to the left", "behind", "behind to the right", "to the right",
+    "ahead to the right",
+)  # fmt: skip
+
+
+class Wording:
+    """Puts things in words at one moment: now (ns of the node's clock) and a time zone (IANA)."""
+
+    def __init__(self, now: int, time_zone: str) -> None:
+        self.now = now
+        self.zone = time_zone
+
+    def when(self, stamp: int) -> str:
+        """Relative and absolute: "10 min ago (2026-03-04 17:50:02)"."""
+        return f"{self.ago(stamp)} ({self.clock(stamp)})"
+
+    def clock(self, stamp: int) -> str:
+        """Local date and time to the second."""
+        return local(stamp, self.zone).strftime("%Y-%m-%d %H:%M:%S")
+
+    def ago(self, stamp: int) -> str:
+        """Age of a stamp, "10 min ago"; a later one is "in 10 min"."""
+        seconds = (self.now - stamp) / SECOND
+        if seconds < 0:
+            return f"in {duration(-seconds)}"
+        return f"{duration(seconds)} ago"
+
+    def span(self, first: int, last: int) -> str:
+        """When something was, or from when to when."""
+        if last - first < SECOND:
+            return self.when(last)
+        end = self.clock(last)
+        start = self.clock(first)
+        return f"{self.ago(last)} ({start} to {end[11:] if end[:10] == start[:10] else end})"
+
+    def match(self, match: Match, room: int) -> str:
+        """One match in a line whose quoted text takes at most `room` characters."""
+        name = match.layer if match.kind == "observation" else match.kind
+        said = f'"{shortened(match.text, room)}"' if match.text else "(archived)"
+        parts = [f"#{match.id} [{name}] {said}"]
+        if match.position is not None:
+            parts.append(place(match.position, match.frame, match.position_source))
+        if match.distance is not None:
+            parts.append(f"{match.distance:.2f} m away")
+        parts.append(self.span(match.stamp, match.last_stamp))
+        if match.repeats > 1:
+            parts.append(f"{match.repeats} times")
+        if match.score > 0.0:
+            parts.append(f"score {match.score:.2f}")
+        if match.confidence < 0.995:
+            parts.append(f"confidence {match.confidence:.2f}")
+        return ", ".join(parts)
+
+    def gist(self, gist: Gist, room: int) -> str:
+        """One gist in a line."""
+        parts = [f'#{gist.id} [gist] "{shortened(gist.text, room)}"']
+        if gist.position is not None:
+            parts.append(f"{place(gist.position, gist.frame, 'observer')} within {gist.radius:.2f} m")
+        parts += [self.span(gist.start, gist.end), f"of {counted(gist.observation_count, 'observation')}"]
+        return ", ".join(parts)
+
+    def entity(self, entity: Entity, room: int = 60) -> str:
+        """One entity in a line."""
+        name = shortened(entity.name, room)
+        kind = f" ({entity.entity_type})" if entity.entity_type and entity.entity_type != entity.name else ""
+        parts = [f"#{entity.id} {name}{kind}"]
+        if entity.position is not None:
+            parts.append(place(entity.position, entity.frame, entity.position_source.label))
+        parts += [f"last seen {self.when(entity.last_seen)}", f"seen {counted(entity.sightings, 'time')}"]
+        parts.append(f"confidence {entity.confidence:.2f}")
+        marks = (("tentative", entity.tentative), ("moved", entity.moved), ("missing", entity.missing))
+        return ", ".join(parts + [name for name, holds in marks if holds])
+
+    def place(self, found: Place) -> str:
+        """One place in a line."""
+        label = f"{shortened(found.label, 60)} " if found.label else ""
+        entity = f"entity #{found.entity_id}, " if found.entity_id else ""
+        there = place(found.position, found.frame, found.position_source.label)
+        return (
+            f"{label}{there} within {found.radius:.2f} m, {entity}confidence {found.confidence:.2f}, "
+            f"{counted(found.support, 'sighting')}, last seen {self.when(found.last_seen)}"
+        )
+
+    def episode(self, episode: Episode, room: int) -> str:
+        """One episode in a line, indented by its depth."""
+        span = f"since {self.when(episode.start)}" if episode.end is None else self.span(episode.start, episode.end)
+        parts = [f'#{episode.id} "{shortened(episode.name, 80)}" {episode.status}', span]
+        if episode.end is not None:
+            parts.append(f"took {duration((episode.end - episode.start) / SECOND)}")
+        parts.append(counted(episode.observation_count, "observation"))
+        if episode.position is not None:
+            parts.append(f"around {point(episode.position)} {episode.frame} within {episode.radius:.2f} m")
+        line = ", ".join(parts)
+        return f"{line}: {shortened(episode.summary, room)}" if episode.summary and room else line
+
+    def reading(self, reading: BodyReading) -> str:
+        """One reading of the body in a line."""
+        parts = [f"{reading.layer}: {shortened(reading.text, 80)}", f"{duration(reading.age)} ago"]
+        if reading.is_stale:
+            parts[1] += " (STALE)"
+        if reading.change is not None:
+            parts.append(f"changed by {_amount(reading.change, reading.unit)} in {duration(reading.window)}")
+        return ", ".join(parts)
+
+
+def listed(head: str, lines: Sequence[str], more: str = "", longest: int = LONGEST) -> str:
+    """Head, numbered lines and a tail; lines that do not fit are counted, not cut."""
+    kept = [head]
+    left = longest - len(head) - len(more)
+    for number, line in enumerate(lines, 1):
+        left -= len(line) + 6
+        if left < 0:
+            kept.append(f"({len(lines) - number + 1} more lines left out)")
+            break
+        kept.append(f"{number}. {line}")
+    return "\n".join([*kept, more] if more else kept)
+
+
+def room_for_text(lines: int, longest: int = LONGEST, overhead: int = 125) -> int:
+    """Characters that each of so many lines may quote; `overhead` is what a line says besides."""
+    return min(300, max(24, (longest - 120) // max(lines, 1) - overhead))
+
+
+def shortened(text: str, room: int) -> str:
+    """The text on one line, cut to `room` characters with a mark where it goes on."""
+    line = " ".join(text[: 4 * room + 80].split())
+    return line if len(line) <= room else line[: room - 1].rstrip() + "…"
+
+
+def counted(number: int, thing: str) -> str:
+    """Number and thing, "1 time", "2 times", "2 matches", "2 summaries"."""
+    if number == 1:
+        return f"1 {thing}"
+    if thing.endswith("y"):
+        return f"{number} {thing[:-1]}ies"
+    return f"{number} {thing}{'es' if thing.endswith('ch') else 's'}"
+
+
+def duration(seconds: float) -> str:
+    """A length of time in the unit that suits it."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    if seconds < 100 * 60:
+        return f"{seconds / 60:.0f} min"
+    if seconds < 48 * 3600:
+        return f"{seconds / 3600:.1f} h"
+    return f"{seconds / 86_400:.0f} days"
+
+
+def point(position: Sequence[float]) -> str:
+    """Coordinates to 0.01 m; never a negative zero."""
+    return "(" + ", ".join(f"{round(value, 2) + 0.0:.2f}" for value in position) + ")"
+
+
+def place(position: Position, frame: str, source: str) -> str:
+    """Where something is, or where it was seen from."""
+    return f"{'seen from' if source == 'observer' else 'at'} {point(position)} {frame}"
+
+
+def bearing(pose: Pose, position: Position) -> str:
+    """Distance and direction from the robot: "2.1 m ahead to the left"; distance alone without a heading (REP-103)."""
+    dx, dy = position[0] - pose.position[0], position[1] - pose.position[1]
+    distance = math.hypot(dx, dy)
+    if pose.yaw is None or distance < 0.3:
+        return f"{distance:.1f} m away"
+    angle = math.remainder(math.atan2(dy, dx) - pose.yaw, math.tau)
+    return f"{distance:.1f} m {_DIRECTIONS[round(angle / (math.pi / 4)) % 8]}"
+
+
+def _amount(change: float, unit: str) -> str:
+    if unit in ("%", "fraction", "ratio"):
+        return f"{change * 100:+.0f}%" if unit != "%" else f"{change:+.3g}%"
+    return f"{change:+.3g} {unit}".strip()
