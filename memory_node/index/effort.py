@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from memory_node.index import exact
 from memory_node.index.hnsw import Graph
-from memory_node.index.matrix import VectorView
+from memory_node.index.matrix import Slots, VectorView
 
 SCAN = 0
 """Instead of a number of candidates: no effort is enough, compare with every vector."""
@@ -16,6 +17,7 @@ GOAL = 0.985  # mean recall over the sample, a little over what is promised
 TOLERANCE = 1e-3  # cosine; an answer this near to the true tenth is as good
 QUERIES = 64
 NEIGHBOURS = 10
+_CHUNK = 64
 
 
 def choose_ef(graph: Graph, view: VectorView, least: int) -> int:
@@ -35,7 +37,21 @@ def choose_ef(graph: Graph, view: VectorView, least: int) -> int:
     return SCAN
 
 
-def _recall(graph: Graph, queries: np.ndarray, floor: np.ndarray, k: int, ef: int) -> float:
+def lost(graph: Graph, view: VectorView, slots: Slots, ef: int) -> NDArray[np.int64]:
+    """Return ids of those vectors that the graph does not find when asked for themselves.
+
+    Where thousands are nearly the same, hnswlib prunes the links to the few others, which no random sample shows. They
+    are asked for with half the effort of a search, so that one found by a hair counts as lost.
+    """
+    gone = [np.empty(0, dtype=np.int64)]
+    for start in range(0, len(slots), _CHUNK):
+        some = slots[start : start + _CHUNK]
+        best = graph.best(exact.normalise(view.vectors(some)), max(1, ef // 2))
+        gone.append(view.columns["id"][some[best < 1.0 - TOLERANCE]])
+    return np.concatenate(gone)
+
+
+def _recall(graph: Graph, queries: NDArray[np.float32], floor: NDArray[np.float32], k: int, ef: int) -> float:
     hits = 0
     for query, least in zip(queries, floor, strict=True):
         answer = graph.search(query, k, ef)

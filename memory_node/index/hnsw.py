@@ -103,6 +103,15 @@ class Graph:
                 return None  # links that many near-identical vectors broke: fewer than k were reached
         return labels[0].astype(np.int64), 1.0 - distances[0]
 
+    def best(self, queries: NDArray[np.float32], ef: int) -> NDArray[np.float32]:
+        """The largest inner product that a search finds for each of queries (N, D); for those who can wait."""
+        with self._gate.later():
+            if not len(self):
+                return np.full(len(queries), -1.0, dtype=np.float32)
+            self._index.set_ef(ef)
+            _, distances = self._index.knn_query(queries, 1, num_threads=2)
+        return np.asarray(1.0 - distances[:, 0], dtype=np.float32)
+
     def vector(self, label: int) -> NDArray[np.float32]:
         """The vector under a label that is inside."""
         with self._gate.soon():

@@ -21,7 +21,7 @@ __all__ = ["RowFilter", "RowTable", "View"]
 
 LAYOUT: dict[str, tuple[str, tuple[int, ...]]] = {
     "id": ("i8", ()), "text": ("u4", ()), "stamp": ("i8", ()), "last_stamp": ("i8", ()), "x": ("f8", ()),
-    "y": ("f8", ()), "z": ("f8", ()), "confidence": ("f8", ()), "episode": ("i8", ()), "kind": ("i1", ()),
+    "y": ("f8", ()), "z": ("f8", ()), "confidence": ("f8", ()), "episode": ("u4", ()), "kind": ("i1", ()),
     "layer": ("i2", ()), "map": ("i2", ()), "tier": ("i1", ()), "internal": ("?", ()), "died": ("i4", ()),
 }  # fmt: skip
 """75 bytes a row; the base's three orders add 12, and the R-tree its own."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from memory_node.index import cachefile, exact
-from memory_node.index.effort import SCAN, choose_ef
+from memory_node.index.effort import SCAN, choose_ef, lost
 from memory_node.index.hnsw import Graph
 from memory_node.index.matrix import Slots, VectorTable, VectorView
 
@@ -20,10 +20,14 @@ logger = logging.getLogger(__name__)
 
 Mask = NDArray[np.bool_]
 
+_NONE = np.empty(0, dtype=np.int64)
+
 EXACT_BELOW = 8192
 """Vectors up to which a scan is as quick as the graph, and never wrong: no graph is built."""
 
 CHUNK = 32  # vectors a turn of the indexer inserts; some 5 ms, the longest that a search waits for it
+
+LOST_MOST = 0.01  # share of vectors that the graph may lose before it is not used any more
 
 # Microseconds on 2 cores, 384 dimensions: one of HNSW's candidates, a row gathered, a row scanned in place.
 GRAPH_COST, GATHER_COST, SCAN_COST = 2.0, 0.8, 0.12
@@ -61,6 +65,7 @@ class VectorIndex:
         self._graph: Graph | None = None
         self._ef = SCAN  # until recall was measured
         self._measured = 0  # how many were in the graph then
+        self._lost = _NONE  # ids of those the graph does not find, searched exactly for ever
         self.unsaved = 0
 
     @property
@@ -99,7 +104,7 @@ class VectorIndex:
     ) -> None:
         """Add and remove vectors; see `VectorTable.apply`. They are found, or not, from now on."""
         if complete:
-            self._graph, self._ef, self._measured = None, SCAN, 0
+            self._forget_graph()
         self.table.apply(ids, texts, nodes, vectors, removed, complete)
         if self._graph is not None:
             self._graph.delete(np.asarray(removed, dtype=np.int64))
@@ -175,7 +180,8 @@ class VectorIndex:
             path.unlink(missing_ok=True)
             return
         values, arrays = graph.state()
-        header = {"watermark": watermark, "dim": self.dim, "ef": self._ef, "measured": self._measured, "graph": values}
+        header = {"watermark": watermark, "dim": self.dim, "ef": self._ef, "measured": self._measured}
+        header.update(graph=values, lost=self._lost.tolist())
         cachefile.write(path, header, arrays)
 
     def load(self, path: Path, watermark: Any) -> str:
@@ -200,6 +206,7 @@ class VectorIndex:
             return "holds other vectors"
         graph.delete(inside[~ours])
         self.table.set_indexed(inside[ours])
+        self._lost = np.array(header["lost"], dtype=np.int64)
         self._graph, self._ef, self._measured = graph, header["ef"], header["measured"]
         return ""
 
@@ -225,6 +232,12 @@ class VectorIndex:
         if int(good.sum()) < min(k, indexed):
             return None
         slots, similarities = slots[good], answer[1][good]
+        if len(self._lost):
+            missed = view.slots(self._lost)
+            missed = np.setdiff1d(missed[(missed >= 0) & (missed < view.indexed)], slots)
+            missed = missed[mask[missed]]
+            slots = np.concatenate([slots, missed])
+            similarities = np.concatenate([similarities, view.scores(query, missed)])
         if tail:
             late = np.where(mask[view.indexed :], view.scan(query, view.indexed), -np.inf)
             best = exact.top(late, k)
@@ -232,26 +245,34 @@ class VectorIndex:
             slots = np.concatenate([slots, best + view.indexed])
             similarities = np.concatenate([similarities, late[best]])
         order = exact.top(similarities, k)
-        return Found(slots[order], similarities[order], "graph", ef + tail)
+        return Found(slots[order], similarities[order], "graph", ef + len(self._lost) + tail)
 
     def _insert(self, graph: Graph, view: VectorView) -> None:
         end = min(view.indexed + CHUNK, view.count)
         slots = view.indexed + np.flatnonzero(view.alive()[view.indexed : end])
         ids = view.columns["id"][slots]
         graph.add(ids, exact.normalise(view.vectors(slots)))
+        if self._ef != SCAN:
+            self._lost = np.union1d(self._lost, lost(graph, view, slots, self._ef))
         self.table.advance(view, end)
         self.unsaved += len(ids)
         # What was removed after `view` was taken was not in the graph yet when `apply` looked.
         graph.delete(ids[self.view.slots(ids) < 0])
 
     def _measure(self, graph: Graph, view: VectorView) -> None:
-        self._ef = choose_ef(graph, view, self._ef_least)
+        ef = choose_ef(graph, view, self._ef_least)
+        inside = np.flatnonzero(view.alive()[: view.indexed])
+        missed = lost(graph, view, inside, ef) if ef != SCAN else _NONE
+        self._lost, self._ef = missed, ef if len(missed) <= LOST_MOST * len(inside) else SCAN
         self._measured = len(graph)
         logger.debug("recall measured over %d vectors: ef %d (0: exact scan)", self._measured, self._ef)
 
     def _drop_graph(self) -> None:
-        self._graph, self._ef, self._measured = None, SCAN, 0
-        self.table.set_indexed(np.empty(0, dtype=np.int64))
+        self._forget_graph()
+        self.table.set_indexed(_NONE)
+
+    def _forget_graph(self) -> None:
+        self._graph, self._ef, self._measured, self._lost = None, SCAN, 0, _NONE
 
     def _owner(self, ids: Sequence[int] | NDArray[np.int64], column: str) -> NDArray[np.int64]:
         view = self.view

@@ -1,0 +1,319 @@
+"""The vector index against plain NumPy, and hnswlib's faults."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from memory_node.index import cachefile, effort, exact, vectors
+from memory_node.index.hnsw import Graph
+from memory_node.index.vectors import VectorIndex
+
+DIM = 24
+
+
+@pytest.fixture
+def small_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Build graphs from a few hundred vectors on, so that tests stay quick."""
+    monkeypatch.setattr(vectors, "EXACT_BELOW", 400)
+    monkeypatch.setattr(vectors, "GRAPH_COST", 0.01)
+
+
+def unit(rng: np.random.Generator, count: int, centres: int = 20) -> np.ndarray:
+    middle = rng.standard_normal((centres, DIM))
+    found = middle[rng.integers(0, centres, count)] + 0.3 * rng.standard_normal((count, DIM))
+    return exact.normalise(found.astype(np.float32))
+
+
+def filled(data: np.ndarray, first: int = 1) -> VectorIndex:
+    index = VectorIndex(DIM)
+    add(index, np.arange(first, first + len(data)), data)
+    return index
+
+
+def add(index: VectorIndex, ids: np.ndarray, data: np.ndarray) -> None:
+    index.apply(ids, ids * 10, np.zeros(len(ids), dtype=int), data)
+
+
+def drain(index: VectorIndex) -> None:
+    while index.index_some():
+        pass
+
+
+def remove(index: VectorIndex, ids: np.ndarray) -> None:
+    none = np.empty(0, dtype=np.int64)
+    index.apply(none, none, none, np.empty((0, DIM), np.float32), removed=ids)
+
+
+def recall(index: VectorIndex, ids: np.ndarray, data: np.ndarray, queries: np.ndarray, k: int = 10) -> float:
+    hits = 0
+    for query in queries:
+        floor = np.sort(data @ query)[-k] - 1e-3
+        found, similarities = index.search(query, k)
+        assert np.isin(found, ids).all() and len(set(found.tolist())) == k
+        hits += int((similarities >= floor).sum())
+    return hits / (len(queries) * k)
+
+
+def test_quantised_products_are_within_a_hundred_thousandth() -> None:
+    data = exact.normalise(np.random.default_rng(0).standard_normal((3000, 384)).astype(np.float32))
+    matrix, scales = exact.quantise(data)
+    assert np.abs(exact.scores(matrix, scales, data[5]) - data @ data[5]).max() < 2e-5
+    many = exact.scores(matrix, scales, data[:7])
+    assert many.shape == (3000, 7)
+    assert np.abs(many - data @ data[:7].T).max() < 2e-5
+
+
+def test_a_zero_vector_is_like_nothing_and_breaks_nothing() -> None:
+    index = filled(np.zeros((1, DIM), np.float32))
+    add(index, np.array([2]), unit(np.random.default_rng(0), 1))
+    assert index.search(index.get([2])[0], 2)[0].tolist() == [2, 1]
+    assert index.search(np.zeros(DIM, np.float32), 2)[1].tolist() == [0.0, 0.0]
+
+
+def test_f26_more_asked_than_there_are(small_graphs: None) -> None:
+    """F26: an empty index, 3 vectors and k=5, a filter leaving 2, 8 of 10 deleted; with and without a graph."""
+    rng = np.random.default_rng(1)
+    assert [len(part) for part in VectorIndex(DIM).search(unit(rng, 1)[0], 5)] == [0, 0]
+    data = unit(rng, 500)
+    assert len(filled(data[:3]).search(data[0], 5)[0]) == 3
+    index = filled(data)
+    drain(index)
+    assert index.state["in_graph"] == 500
+    assert len(index.search(data[0], 1000)[0]) == 500
+    allowed = np.zeros(index.view.count, dtype=bool)
+    allowed[[3, 77]] = True
+    assert sorted(index.search(data[0], 5, allowed)[0].tolist()) == [4, 78]
+    remove(index, np.arange(1, 401))
+    assert sorted(index.search(data[0], 500)[0].tolist()) == list(range(401, 501))
+    graph = Graph(DIM, 16, 200)
+    graph.add(np.arange(1, 11), data[:10])
+    graph.delete(np.arange(1, 9))
+    answer = graph.search(data[0], 10, 50)
+    assert answer is not None and sorted(answer[0].tolist()) == [9, 10]
+
+
+def test_f27_other_scenes_are_found_behind_five_thousand_alike(small_graphs: None) -> None:
+    rng = np.random.default_rng(2)
+    parked = exact.normalise(unit(rng, 1) + 1e-4 * rng.standard_normal((5000, DIM)).astype(np.float32))
+    scenes = unit(rng, 300, centres=300)
+    index = filled(np.concatenate([parked, scenes]))
+    drain(index)
+    for i, scene in enumerate(scenes):
+        found, similarities = index.search(scene, 1)
+        assert similarities[0] > 0.999 and found[0] == 5001 + i
+    assert len(index.search(parked[0], 10)[0]) == 10
+
+
+def test_f28_it_grows_by_itself_and_uses_places_again(small_graphs: None, tmp_path: Path) -> None:
+    """F28: growth past every limit, churn, and both again after a reload."""
+    rng = np.random.default_rng(3)
+    data = unit(rng, 1000)
+    index = filled(data)
+    drain(index)
+    first = 1
+    for turn in range(6):
+        fresh = unit(rng, 500)
+        data = np.concatenate([data[500:], fresh])
+        remove(index, np.arange(first, first + 500))
+        first += 500
+        add(index, np.arange(first + 500, first + 1000), fresh)
+        drain(index)
+        if turn == 3:
+            index.save(tmp_path / "graph", "mark")
+            again = filled(data, first)
+            assert again.load(tmp_path / "graph", "mark") == ""
+            index = again
+        assert len(index) == index.state["in_graph"] == 1000
+    assert index._graph is not None and index._graph._index.element_count <= 1500 + 32
+    assert recall(index, np.arange(first, first + 1000), data, unit(rng, 50)) >= 0.98
+
+
+def test_f29_search_beside_insertion_removal_and_saving(small_graphs: None, tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    data = unit(rng, 3000)
+    index = filled(data[:500])
+    done = threading.Event()
+    failures: list[BaseException] = []
+
+    def guarded(work) -> threading.Thread:  # type: ignore[no-untyped-def]
+        def run() -> None:
+            try:
+                while not done.is_set():
+                    work()
+            except BaseException as error:
+                failures.append(error)
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        return thread
+
+    def search() -> None:
+        found, similarities = index.search(data[7], 10)
+        assert len(found) == 10 and similarities[0] > 0.999 and found[0] == 8
+
+    threads = [guarded(search), guarded(search), guarded(index.index_some)]
+    threads.append(guarded(lambda: index.save(tmp_path / "graph", 1)))
+    for start in range(500, 3000, 50):
+        add(index, np.arange(start + 1, start + 51), data[start : start + 50])
+        remove(index, np.arange(start - 400, start - 380))
+    done.set()
+    for thread in threads:
+        thread.join()
+    assert not failures
+    drain(index)
+    gone = np.concatenate([np.arange(start - 400, start - 380) for start in range(500, 3000, 50)])
+    left = np.setdiff1d(np.arange(1, 3001), gone)
+    assert len(index) == index.state["in_graph"] == len(left)
+
+
+def test_what_is_not_inserted_yet_is_found_exactly(small_graphs: None) -> None:
+    rng = np.random.default_rng(5)
+    data = unit(rng, 2000)
+    index = filled(data[:1000])
+    drain(index)
+    add(index, np.arange(1001, 2001), data[1000:])
+    for _ in range(5):
+        index.index_some()
+    assert 0 < index.waiting < 1000
+    assert recall(index, np.arange(1, 2001), data, unit(rng, 40)) >= 0.98
+    assert all(index.search(data[i], 1)[0][0] == i + 1 for i in range(1000, 2000, 37))
+
+
+@pytest.mark.parametrize("passing", [1, 5, 40, 300, 1500])
+def test_filtered_search_is_right_whatever_passes(small_graphs: None, passing: int) -> None:
+    rng = np.random.default_rng(6)
+    data = unit(rng, 2000)
+    index = filled(data)
+    drain(index)
+    hits = asked = 0
+    for query in unit(rng, 20):
+        allowed = np.zeros(2000, dtype=bool)
+        allowed[rng.choice(2000, passing, replace=False)] = True
+        k = min(10, passing)
+        floor = np.sort((data @ query)[allowed])[-k] - 1e-3
+        ids, similarities = index.search(query, 10, allowed)
+        assert allowed[ids - 1].all() and len(ids) == k
+        hits += int((similarities >= floor).sum())
+        asked += k
+    assert hits / asked >= 0.98
+
+
+def test_a_filter_far_from_the_query_is_answered_exactly(small_graphs: None) -> None:
+    rng = np.random.default_rng(7)
+    data = unit(rng, 2000)
+    index = filled(data)
+    drain(index)
+    query = data[0]
+    allowed = np.zeros(2000, dtype=bool)
+    allowed[np.argsort(data @ query)[:900]] = True
+    ids, similarities = index.search(query, 10, allowed)
+    assert similarities == pytest.approx(np.sort((data @ query)[allowed])[::-1][:10], abs=1e-3)
+    assert allowed[ids - 1].all()
+
+
+def test_effort_rises_until_recall_is_reached_else_everything_is_compared() -> None:
+    """A graph of unrelated directions hides its neighbours; measured recall decides how hard to search."""
+    rng = np.random.default_rng(8)
+    scattered = exact.normalise(rng.standard_normal((3000, 128)).astype(np.float32))
+    index = VectorIndex(128)
+    index.apply(np.arange(1, 3001), np.arange(1, 3001), np.zeros(3000, int), scattered)
+    graph = Graph(128, 4, 20)
+    graph.add(np.arange(1, 3001), scattered)
+    index.table.set_indexed(np.arange(1, 3001))
+    chosen = effort.choose_ef(graph, index.view, 50)
+    assert chosen == effort.SCAN or chosen >= 200
+    clustered = unit(rng, 3000)
+    easy = filled(clustered)
+    graph = Graph(DIM, 16, 200)
+    graph.add(np.arange(1, 3001), clustered)
+    easy.table.set_indexed(np.arange(1, 3001))
+    assert effort.choose_ef(graph, easy.view, 50) <= 200
+
+
+def test_everything_removed_at_once_drops_the_graph(small_graphs: None) -> None:
+    data = unit(np.random.default_rng(9), 1200)
+    index = filled(data)
+    drain(index)
+    remove(index, np.arange(1, 1191))
+    drain(index)
+    assert (len(index), index.state["in_graph"], index.waiting) == (10, 0, 0)
+    assert sorted(index.search(data[0], 20)[0].tolist()) == list(range(1191, 1201))
+
+
+@pytest.fixture
+def saved(small_graphs: None, tmp_path: Path) -> tuple[np.ndarray, Path]:
+    data = unit(np.random.default_rng(10), 800)
+    index = filled(data)
+    drain(index)
+    index.save(tmp_path / "graph", ["a"])
+    return data, tmp_path / "graph"
+
+
+def test_a_saved_graph_comes_back_whole(saved: tuple[np.ndarray, Path]) -> None:
+    data, path = saved
+    index = filled(data)
+    assert index.load(path, ["a"]) == ""
+    assert (index.waiting, index.state["in_graph"]) == (0, 800)
+    assert recall(index, np.arange(1, 801), data, data[:40]) >= 0.98
+
+
+def test_f31_a_graph_older_or_newer_than_the_vectors_is_made_to_fit(saved: tuple[np.ndarray, Path]) -> None:
+    data, path = saved
+    index = filled(data)
+    remove(index, np.arange(1, 101))
+    more = unit(np.random.default_rng(11), 60)
+    add(index, np.arange(801, 861), more)
+    assert index.load(path, ["a"]) == ""
+    assert index.waiting == 60 and index.state["in_graph"] == 700
+    assert index.search(more[3], 1)[0].tolist() == [804]
+    assert 1 not in index.search(data[0], 300)[0]
+    drain(index)
+    assert index.state["in_graph"] == len(index) == 760
+
+
+@pytest.mark.parametrize("damage", ["empty", "cut", "random", "flipped", "header", "folder"])
+def test_f30_a_damaged_graph_is_refused_and_built_again(saved: tuple[np.ndarray, Path], damage: str) -> None:
+    data, path = saved
+    good = path.read_bytes()
+    bad = {
+        "empty": b"", "cut": good[: len(good) // 2], "random": np.random.default_rng(0).bytes(len(good)),
+        "flipped": good[:5000] + bytes([good[5000] ^ 1]) + good[5001:], "header": good[: len(cachefile.MAGIC) + 3],
+        "folder": b"",
+    }[damage]  # fmt: skip
+    path.unlink()
+    path.mkdir() if damage == "folder" else path.write_bytes(bad)
+    index = filled(data)
+    assert index.load(path, ["a"]) != ""
+    assert index.search(data[5], 1)[0].tolist() == [6]
+    drain(index)
+    assert index.state["in_graph"] == 800
+
+
+def test_a_graph_of_other_vectors_or_another_dimension_is_refused(saved: tuple[np.ndarray, Path]) -> None:
+    """F32: same ids, other model; and a file of another dimension."""
+    data, path = saved
+    assert filled(data).load(path, ["b"]) != ""
+    assert filled(unit(np.random.default_rng(99), 800)).load(path, ["a"]) != ""
+    other = VectorIndex(DIM + 1)
+    other.apply(np.array([1]), np.array([1]), np.array([0]), np.ones((1, DIM + 1), np.float32))
+    assert other.load(path, ["a"]) != ""
+    assert other.search(np.ones(DIM + 1, np.float32), 1)[0].tolist() == [1]
+
+
+def test_a_failed_save_leaves_the_old_file(saved: tuple[np.ndarray, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    data, path = saved
+    good = path.read_bytes()
+    index = filled(data[:500])
+    drain(index)
+
+    def full(fd: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(cachefile.os, "fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        index.save(path, ["a"])
+    assert path.read_bytes() == good
+    assert list(path.parent.iterdir()) == [path]
