@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import signal
 import sys
 import threading
@@ -83,9 +84,16 @@ def main(args: list[str] | None = None) -> int:
         print(f"memory_node: {explain_parameter_file(arguments) or error}", file=sys.stderr)
         return 1
     try:
-        return _run(stop)
+        code = _run(stop)
     finally:
         rclpy.try_shutdown()
+    if args is None:
+        # All is committed and closed. The interpreter's own end takes seconds around a loaded model, and aborts around
+        # one that is still loading.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    return code
 
 
 def _setting(stop: threading.Event) -> Any:

@@ -1,0 +1,240 @@
+"""Runs the node in this process or as the real executable, and talks to it over DDS; all waiting is bounded."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import rclpy
+import yaml
+from builtin_interfaces.msg import Time
+from rclpy.context import Context
+from rclpy.executors import ExternalShutdownException, MultiThreadedExecutor
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+
+from memory_node.ros.main import _spin
+from memory_node.ros.node import MemoryNode
+from memory_node.ros.services import SERVICES
+
+ROOT = Path(__file__).resolve().parents[2]
+TYPES = {spec.name: spec.type for spec in SERVICES}
+QUIET: dict[str, Any] = {"embedder": {"model": ""}, "markers_period": 0.0, "diagnostics_period": 0.0}
+"""Parameters of a node that loads no model and publishes nothing by itself."""
+
+
+def wait_until(condition: Callable[[], Any], what: str, timeout: float = 10.0) -> Any:
+    """Return the condition's first true value; fails the test after the timeout."""
+    deadline = time.monotonic() + timeout
+    while time.monotonic() < deadline:
+        if value := condition():
+            return value
+        time.sleep(0.02)
+    return pytest.fail(f"after {timeout:.0f} s still not: {what}")
+
+
+def parameter_file(folder: Path, parameters: dict[str, Any], name: str = "params.yaml") -> Path:
+    """Write parameters for every node into a file."""
+    path = folder / name
+    path.write_text(yaml.safe_dump({"/**": {"ros__parameters": parameters}}), encoding="utf-8")
+    return path
+
+
+def layer(topic: str, type_name: str = "", **more: Any) -> dict[str, Any]:
+    """Parameters of a layer without a limit of its rate."""
+    return {"topic": topic, "type": type_name, "max_rate_hz": 0.0} | more
+
+
+def stamp(seconds: float) -> Time:
+    """builtin_interfaces/msg/Time."""
+    sec, nanosec = divmod(round(seconds * 1e9), 1_000_000_000)
+    return Time(sec=sec, nanosec=nanosec)
+
+
+class Spinner:
+    """Spins nodes in a thread of its own until it is closed."""
+
+    def __init__(self, context: Context, threads: int, *nodes: Any) -> None:
+        self._executor = MultiThreadedExecutor(num_threads=threads, context=context)
+        for node in nodes:
+            self._executor.add_node(node)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=_spin, args=(self._executor, nodes[0], self._stop), daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._stop.set()
+        self._executor.shutdown(timeout_sec=2.0)
+        self._thread.join(5.0)
+
+
+class Peer:
+    """Another node of the robot: publishes, and asks the memory as a planner would."""
+
+    def __init__(self, memory: str = "/memory") -> None:
+        self.memory = memory
+        self.context = Context()
+        rclpy.init(context=self.context)
+        self.node = rclpy.create_node("peer", context=self.context)
+        self._spinner = Spinner(self.context, 2, self.node)
+        self._publishers: dict[str, Any] = {}
+        self._clients: dict[str, Any] = {}
+
+    def close(self) -> None:
+        self._spinner.close()
+        self.node.destroy_node()
+        rclpy.try_shutdown(context=self.context)
+
+    def publisher(
+        self, topic: str, kind: Any, reliable: bool = True, latched: bool = False, expect: bool = True
+    ) -> Any:
+        """Return the publisher of a topic; waits until the memory listens to it."""
+        if topic not in self._publishers:
+            qos = QoSProfile(
+                depth=200,
+                reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
+                durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE,
+            )
+            self._publishers[topic] = self.node.create_publisher(kind, topic, qos)
+        publisher = self._publishers[topic]
+        if expect:
+            wait_until(lambda: publisher.get_subscription_count() > 0, f"somebody listens to {topic}")
+        return publisher
+
+    def publish(self, topic: str, *messages: Any, **qos: bool) -> None:
+        publisher = self.publisher(topic, type(messages[0]), **qos)
+        for message in messages:
+            publisher.publish(message)
+
+    def call(self, service: str, timeout: float = 15.0, memory: str = "", kind: Any = None, **fields: Any) -> Any:
+        """Call `~/<service>` and return its response."""
+        kind, name = kind or TYPES[service], f"{memory or self.memory}/{service}"
+        if name not in self._clients:
+            self._clients[name] = self.node.create_client(kind, name)
+        client = self._clients[name]
+        assert client.wait_for_service(timeout), f"no service {name}"
+        future = client.call_async(kind.Request(**fields))
+        wait_until(future.done, f"an answer of {name}", timeout)
+        return future.result()
+
+    def layer(self, name: str) -> Any:
+        """LayerStatus of a layer."""
+        status = self.call("get_status").status
+        return next(found for found in status.layers if found.name == name)
+
+    def rows(self, *layers: str, limit: int = 1000) -> list[Any]:
+        """Matches of the layers, oldest first, once all that came is committed."""
+        from robot_memory.msg import Filter
+
+        assert self.call("flush").success
+        found = self.call("temporal_query", filter=Filter(layers=list(layers)), order="oldest", limit=limit)
+        assert found.success, found.message
+        return list(found.matches)
+
+    def wait_rows(self, number: int, *layers: str, timeout: float = 10.0) -> list[Any]:
+        """Wait until so many rows are there, and return them."""
+        rows: list[Any] = []
+
+        def enough() -> bool:
+            rows[:] = self.rows(*layers)
+            return len(rows) >= number
+
+        wait_until(enough, f"{number} rows of {layers}", timeout)
+        return rows
+
+
+@contextmanager
+def peer(memory: str = "/memory") -> Iterator[Peer]:
+    """A peer, closed at the end."""
+    found = Peer(memory)
+    try:
+        yield found
+    finally:
+        found.close()
+
+
+@contextmanager
+def node_here(folder: Path, parameters: dict[str, Any], up: bool = True, *arguments: str) -> Iterator[MemoryNode]:
+    """The node in this process, configured and active when `up`; its database lies in the folder."""
+    given = QUIET | {"db_path": str(folder / "memory.db")} | parameters
+    context = Context()
+    rclpy.init(
+        context=context, args=["test", "--ros-args", "--params-file", str(parameter_file(folder, given)), *arguments]
+    )
+    try:
+        node = MemoryNode(context=context)
+        spinner = Spinner(context, 8, node)
+        try:
+            if up:
+                assert node.bring_up(), node.failure
+            yield node
+        finally:
+            node.close()
+            spinner.close()
+            node.destroy_node()
+    except ExternalShutdownException:
+        pass
+    finally:
+        rclpy.try_shutdown(context=context)
+
+
+class Process:
+    """The real executable."""
+
+    def __init__(self, folder: Path, parameters: dict[str, Any] | Path, *arguments: str, name: str = "node") -> None:
+        path = parameters if isinstance(parameters, Path) else parameter_file(folder, parameters, f"{name}.yaml")
+        self.log = folder / f"{name}.log"
+        self._log_file = self.log.open("wb")
+        command = [str(executable()), "--ros-args", "--params-file", str(path), *arguments]
+        environment = os.environ | {"ROS_HOME": str(folder / "ros_home")}
+        self._process = subprocess.Popen(command, stdout=self._log_file, stderr=subprocess.STDOUT, env=environment)
+
+    def send(self, number: int = signal.SIGTERM) -> None:
+        self._process.send_signal(number)
+
+    def wait(self, timeout: float = 20.0) -> int:
+        """Exit code."""
+        return self._process.wait(timeout)
+
+    def stop(self, number: int = signal.SIGTERM) -> int:
+        """Stop by a signal; returns the exit code."""
+        self.send(number)
+        return self.wait()
+
+    @property
+    def running(self) -> bool:
+        return self._process.poll() is None
+
+    @property
+    def output(self) -> str:
+        return self.log.read_text("utf-8", "replace")
+
+    def close(self) -> None:
+        if self.running:
+            self._process.kill()
+            self._process.wait()
+        self._log_file.close()
+
+
+@contextmanager
+def process(folder: Path, parameters: dict[str, Any] | Path, *arguments: str, name: str = "node") -> Iterator[Process]:
+    """The real executable, killed at the end if it is still there."""
+    started = Process(folder, parameters, *arguments, name=name)
+    try:
+        yield started
+    finally:
+        started.close()
+
+
+def executable() -> Path:
+    """The installed entry point."""
+    from ament_index_python.packages import get_package_prefix
+
+    return Path(get_package_prefix("robot_memory")) / "lib" / "robot_memory" / "memory_node"
