@@ -234,7 +234,7 @@ def _summary_row(node: Node) -> SummaryRow:
 
 
 def _usable(things: Any, found: Sequence[Node]) -> list[NamedThing]:
-    """Return those things that have a name and were named by one of the rows, once a row; a language model may answer anything."""
+    """Return the things that have a name and a row that named it, once a row; a model may answer anything."""
     known = {node.id for node in found}
     usable: dict[tuple[int, str], NamedThing] = {}
     for thing in things if isinstance(things, (list, tuple)) else ():

@@ -1,4 +1,4 @@
-"""The jobs in the order they run: what links and summarises goes before what archives, what looks at changes goes last."""
+"""The jobs in the order they run: what summarises goes before what archives, what looks at changes goes last."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 import threading
+import time
 from collections.abc import Sequence
 
 from memory_node.errors import SummarizerError
@@ -14,8 +14,8 @@ from memory_node.housekeeping.runtime import JobContext, StepResult
 from memory_node.protocols import Summarizer, SummaryRow
 from memory_node.storage import gists
 
-log = logging.getLogger(__name__)
-
+MAX_WAIT = 300.0
+"""s: the longest that one summary may take, however slowly it drips in."""
 LOOK = 0.05
 """s between two looks whether the memory closes while the language model writes."""
 
@@ -66,9 +66,12 @@ def _ask(context: JobContext, summarizer: Summarizer, rows: Sequence[SummaryRow]
 
     thread = threading.Thread(target=ask, name="summarizer", daemon=True)
     thread.start()
+    patience = time.monotonic() + MAX_WAIT
     while thread.is_alive():
         if context.closing.is_set():
             return None
+        if time.monotonic() > patience:
+            raise SummarizerError(f"{summarizer.name} took longer than {MAX_WAIT:.0f} s")
         thread.join(LOOK)
     if problem:
         raise problem[0]

@@ -17,6 +17,11 @@ SELECT e.id, t.body, e.status, n.stamp, e.ended, e.parent_id, e.observation_coun
        e.radius, e.explicit, n.metadata
 FROM episode AS e JOIN node AS n ON n.id = e.id LEFT JOIN text AS t ON t.id = n.text_id
 """
+_BESIDE = f"""
+SELECT n.id FROM node AS n JOIN episode AS e ON e.id = n.id WHERE n.kind = {int(Kind.EPISODE)}
+AND (n.stamp, n.id) {{side}} (?, ?) AND n.session_id = ? AND e.parent_id = ?
+ORDER BY n.stamp {{way}}, n.id {{way}} LIMIT 1
+"""
 _OWN_COLUMNS = ("status", "ended", "observation_count", "summary", "radius")
 
 
@@ -101,38 +106,25 @@ def descendants(conn: sqlite3.Connection, id_: int) -> list[int]:
 
 
 def chain(tx: Transaction, id_: int) -> None:
-    """Let an episode follow the one before it at its level, and the one that followed that one follow it.
+    """Let an episode follow the one before it at its level, and the one after it in its session follow it.
 
     Before it is what began last before it in its session, else the last of an earlier session.
     """
     start, session_id, parent_id = tx.conn.execute(
         "SELECT stamp, session_id, parent_id FROM node JOIN episode USING (id) WHERE id = ?", (id_,)
     ).fetchone()
-    before = _before(tx.conn, id_, start, session_id, parent_id)
-    if before is None:
-        return
-    for later in edges.sources(tx.conn, before, EdgeType.FOLLOWS):
-        began, session = tx.conn.execute("SELECT stamp, session_id FROM node WHERE id = ?", (later,)).fetchone()
-        if (session, began) > (session_id, start):
-            tx.conn.execute(
-                "DELETE FROM edge WHERE source = ? AND target = ? AND type = ?", (later, before, int(EdgeType.FOLLOWS))
-            )
-            edges.add(tx, later, id_, EdgeType.FOLLOWS)
-    edges.add(tx, id_, before, EdgeType.FOLLOWS)
-
-
-def _before(conn: sqlite3.Connection, id_: int, start: int, session_id: int, parent_id: int) -> int | None:
-    row = conn.execute(
-        f"SELECT n.id FROM node AS n JOIN episode AS e ON e.id = n.id WHERE n.kind = {int(Kind.EPISODE)}"
-        " AND (n.stamp, n.id) < (?, ?) AND n.session_id = ? AND e.parent_id = ?"
-        " ORDER BY n.stamp DESC, n.id DESC LIMIT 1",
-        (start, id_, session_id, parent_id),
-    ).fetchone() or conn.execute(
+    level = (start, id_, session_id, parent_id)
+    before = tx.conn.execute(_BESIDE.format(side="<", way="DESC"), level).fetchone() or tx.conn.execute(
         "SELECT e.id FROM episode AS e JOIN node AS n ON n.id = e.id WHERE e.parent_id = ? AND n.session_id < ?"
         " ORDER BY e.id DESC LIMIT 1",
         (parent_id, session_id),
     ).fetchone()
-    return None if row is None else int(row[0])
+    after = tx.conn.execute(_BESIDE.format(side=">", way="ASC"), level).fetchone()
+    if before is not None:
+        edges.add(tx, id_, before[0], EdgeType.FOLLOWS)
+    if after is not None:
+        tx.conn.execute("DELETE FROM edge WHERE source = ? AND type = ?", (after[0], int(EdgeType.FOLLOWS)))
+        edges.add(tx, after[0], id_, EdgeType.FOLLOWS)
 
 
 def add_members(tx: Transaction, id_: int, node_ids: Sequence[int]) -> None:

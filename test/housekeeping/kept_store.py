@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from support.fakes import SECOND, FakeClock, WordEmbedder
+
 from memory_node.config import Settings
 from memory_node.graph import Kind, Node, Position, PositionSource, Tier
 from memory_node.housekeeping.importance import Recalls
@@ -15,7 +17,6 @@ from memory_node.housekeeping.schedule import standard_jobs
 from memory_node.protocols import Summarizer
 from memory_node.storage import edges, gists, nodes, sessions, texts, vectors
 from memory_node.storage.database import Database, Transaction
-from support.fakes import SECOND, FakeClock, WordEmbedder
 
 DAY = 86_400.0
 
@@ -109,8 +110,12 @@ class Store:
             waiting = texts.unembedded(conn, self.model.id, 100_000)
         if waiting:
             found = self.embedder.embed([body for _, body in waiting])
-            rows = [(id_, vector) for (id_, _), vector in zip(waiting, found, strict=True)]
-            self.db.write(lambda tx: vectors.add_texts(tx, self.model.id, rows))
+
+            def work(tx: Transaction) -> None:
+                for (id_, _), vector in zip(waiting, found, strict=True):
+                    vectors.add_text(tx, self.model.id, id_, [vector])
+
+            self.db.write(work)
 
     def similar(self, vector: Any, k: int) -> tuple[Sequence[int], Sequence[float]]:
         with self.db.read() as conn:

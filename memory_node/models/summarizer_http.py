@@ -1,0 +1,159 @@
+"""Summarizer behind an OpenAI-compatible chat endpoint: Ollama, vLLM, llama.cpp and hosted ones."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timezone
+from typing import Any
+
+from memory_node.errors import SummarizerError
+from memory_node.protocols import NamedThing, SummaryRow
+
+MAX_PROMPT = 12_000
+"""Characters of rows that are sent; the first rows are the most frequent ones."""
+
+_SUMMARIZE = (
+    "You write the memory of a robot. Summarise the observations below in at most {limit} characters of plain text:"
+    " which things, how many, where, what changed and when, and whatever was unusual. State only what they say."
+    " Answer with the summary alone."
+)
+_EXTRACT = (
+    "List the physical things named in the numbered observations of a robot. Answer with a JSON list alone, one object"
+    ' a thing: {"row": number of the observation, "name": short name, "type": kind of thing, "confidence": 0 to 1}.'
+)
+_THOUGHT = re.compile(r"<(think|thinking)>.*?</\1>", re.DOTALL | re.IGNORECASE)
+_THOUGHT_END = re.compile(r"^.*</(?:think|thinking)>", re.DOTALL | re.IGNORECASE)
+_THOUGHT_OPEN = re.compile(r"<(?:think|thinking)>.*$", re.DOTALL | re.IGNORECASE)
+_CONTROL = re.compile(r"<\|[^|<>]*\|>|</?s>")
+
+
+class HttpSummarizer:
+    """Asks `POST <url>/chat/completions`. An unusable answer raises SummarizerError; bad things of a list are skipped.
+
+    Attributes:
+        name: the model's name.
+    """
+
+    def __init__(self, url: str, model: str, key_variable: str = "", timeout: float = 30.0) -> None:
+        """Nothing is asked before the first summary.
+
+        Args:
+            url: base such as http://127.0.0.1:11434/v1, or the whole address ending in /chat/completions.
+            model: name the endpoint knows the model by.
+            key_variable: name of the environment variable that holds the key; "": none is sent.
+            timeout: s to wait for each part of an answer.
+        """
+        import httpx
+
+        base = url.rstrip("/")
+        self._url = base if base.endswith("/chat/completions") else base + "/chat/completions"
+        key = os.environ.get(key_variable, "") if key_variable else ""
+        self._client = httpx.Client(timeout=timeout, headers={"Authorization": f"Bearer {key}"} if key else {})
+        self.name = model
+
+    def summarize(self, rows: Sequence[SummaryRow], max_chars: int) -> str:
+        """Return the model's summary, cut at a word to at most max_chars characters.
+
+        Raises:
+            SummarizerError: no answer in time, no text in it, or half a JSON object instead of one.
+        """
+        text = self._unpacked(self._ask(_SUMMARIZE.format(limit=max_chars), rows))
+        text = " ".join(text.split())
+        if not text:
+            raise SummarizerError(f"{self._url}: an empty answer")
+        if len(text) <= max_chars:
+            return text
+        return text[: max_chars + 1].rsplit(" ", 1)[0][:max_chars]
+
+    def extract(self, rows: Sequence[SummaryRow]) -> list[NamedThing]:
+        """Return the things that the model found in rows; objects that are incomplete or wrong are left out.
+
+        Raises:
+            SummarizerError: no answer in time, or no text in it.
+        """
+        found = (self._thing(item, rows) for item in _objects(self._ask(_EXTRACT, rows)))
+        return [thing for thing in found if thing is not None]
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    def _ask(self, task: str, rows: Sequence[SummaryRow]) -> str:
+        """Return the text of the answer, without thoughts and control tokens."""
+        import httpx
+
+        messages = [{"role": "system", "content": task}, {"role": "user", "content": _told(rows)}]
+        try:
+            answer = self._client.post(self._url, json={"model": self.name, "messages": messages, "temperature": 0})
+            answer.raise_for_status()
+            content = answer.json()["choices"][0]["message"]["content"]
+        except httpx.HTTPStatusError as error:
+            raise SummarizerError(f"{self._url}: answered {error.response.status_code}") from error
+        except httpx.TimeoutException as error:
+            raise SummarizerError(f"{self._url}: no answer in time") from error
+        except (KeyError, IndexError, TypeError) as error:
+            raise SummarizerError(f"{self._url}: the answer holds no message") from error
+        except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+            raise SummarizerError(f"{self._url}: {error}") from error
+        if not isinstance(content, str):
+            raise SummarizerError(f"{self._url}: the message holds no text")
+        for noise in (_THOUGHT, _THOUGHT_END, _THOUGHT_OPEN, _CONTROL):
+            content = noise.sub("", content)
+        return content.strip()
+
+    def _unpacked(self, text: str) -> str:
+        """The summary itself where the model wrapped it in a JSON object."""
+        text = re.sub(r"^```\w*\s*|\s*```$", "", text)
+        if not text.startswith(("{", "[")):
+            return text
+        for item in _objects(text):
+            for value in (item.get("summary"), item.get("text")):
+                if isinstance(value, str):
+                    return value
+        raise SummarizerError(f"{self._url}: JSON without a summary, or half of it")
+
+    def _thing(self, item: dict[str, Any], rows: Sequence[SummaryRow]) -> NamedThing | None:
+        name, row, kind, confidence = (item.get(key) for key in ("name", "row", "type", "confidence"))
+        if not isinstance(name, str) or not name.strip() or isinstance(row, bool) or not isinstance(row, int):
+            return None
+        if not 1 <= row <= len(rows):
+            return None
+        share = float(confidence) if isinstance(confidence, (int, float)) and math.isfinite(confidence) else 0.5
+        return NamedThing(
+            rows[row - 1].id, name.strip(), kind.strip() if isinstance(kind, str) else "", min(1.0, max(0.0, share))
+        )
+
+
+def _told(rows: Sequence[SummaryRow]) -> str:
+    """Rows as numbered lines: time (UTC), place (m), how often, text."""
+    lines: list[str] = []
+    length = 0
+    for number, row in enumerate(rows, 1):
+        when = datetime.fromtimestamp(row.stamp // 1_000_000_000, timezone.utc).strftime("%Y-%m-%d %H:%M")
+        where = "" if row.position is None else f" at ({row.position[0]:.1f}, {row.position[1]:.1f})"
+        often = f" ({row.repeats} times)" if row.repeats > 1 else ""
+        line = f"{number}. {when}{where}{often}: {row.text}"
+        length += len(line) + 1
+        if lines and length > MAX_PROMPT:
+            break
+        lines.append(line[:MAX_PROMPT])
+    return "\n".join(lines)
+
+
+def _objects(text: str) -> Iterator[dict[str, Any]]:
+    """Every whole JSON object in a text that may be cut, in order; of nested ones the outermost."""
+    decoder = json.JSONDecoder()
+    place = text.find("{")
+    while place >= 0:
+        try:
+            item, end = decoder.raw_decode(text, place)
+        except ValueError:
+            end = place + 1
+        else:
+            if isinstance(item, dict):
+                yield item
+        place = text.find("{", end)

@@ -1,0 +1,230 @@
+"""What is archived and when, whatever the clocks do; and the bound of the file."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from kept_store import DAY, Store
+from support.fakes import SECOND, FakeClock, WordEmbedder
+
+from memory_node.graph import EdgeType, Kind, Node, Tier
+from memory_node.housekeeping.ages import Ages
+from memory_node.protocols import SummaryRow
+from memory_node.storage import edges, nodes, usage
+
+YEAR = 365 * DAY
+
+
+class BrokenSummarizer:
+    name = "broken"
+
+    def summarize(self, rows: list[SummaryRow], max_chars: int) -> str:
+        raise TimeoutError("no answer")
+
+    def extract(self, rows: list[SummaryRow]) -> list[object]:
+        return []
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store(tmp_path / "m.db", embedder=WordEmbedder()) as opened:
+        yield opened
+
+
+def fill(store: Store, count: int = 5, text: str = "a red chair") -> list[int]:
+    now = store.clock.ns / SECOND
+    return store.add_many([(f"{text} {i}", now + i, (0.0, 0.0, 0.0), "scene") for i in range(count)])
+
+
+def tiers(store: Store, ids: list[int]) -> set[Tier]:
+    return {store.node(id_).tier for id_ in ids}
+
+
+def test_summarised_rows_give_up_text_and_vector_and_keep_the_rest(store: Store) -> None:
+    ids = fill(store)
+    store.embed()
+    before = [store.node(id_) for id_ in ids]
+    store.clock.advance(3000)
+    store.run()
+    assert tiers(store, ids) == {Tier.LONG_TERM} and store.node(ids[0]).text == "a red chair 0"
+    store.clock.advance(700)
+    store.run()
+    after = [store.node(id_) for id_ in ids]
+    assert [node.text for node in after] == [None] * 5 and tiers(store, ids) == {Tier.ARCHIVED}
+    assert [(n.stamp, n.position, n.layer, n.repeats) for n in after] == [
+        (n.stamp, n.position, n.layer, n.repeats) for n in before
+    ]
+    assert store.one("SELECT count(*) FROM text WHERE body LIKE 'a red chair _'") == 0
+    assert store.one("SELECT count(*) FROM vector WHERE text_id NOT IN (SELECT id FROM text)") == 0
+    (gist,) = store.gists()
+    assert store.members(gist.id) == ids and "a red chair 4" in gist.text
+    assert store.node(gist.id).tier is Tier.LONG_TERM
+
+
+def test_rows_without_a_gist_are_never_archived(store: Store) -> None:
+    ids = fill(store)
+    store.clock.advance(YEAR / 365 * 20)
+    store.run("archive")
+    assert tiers(store, ids) == {Tier.SHORT_TERM}
+
+
+def test_the_last_reading_of_each_body_layer_keeps_its_text(store: Store) -> None:
+    now = store.clock.ns / SECOND
+    battery = [store.add_reading(f"battery: {90 - i}%", now + i, "battery", 0.9 - i / 100) for i in range(4)]
+    heat = [store.add_reading("motor hot", now, "motor", None)]
+    store.clock.advance(4000)
+    store.run()
+    assert [store.node(id_).text for id_ in battery] == [None, None, None, "battery: 87%"]
+    assert [store.node(id_).value for id_ in battery] == [0.9, 0.89, 0.88, 0.87]
+    assert store.node(heat[0]).text == "motor hot"
+
+
+def test_an_entity_keeps_its_evidence(store: Store) -> None:
+    ids = fill(store)
+    now = store.clock.now_ns()
+
+    def work(tx: object) -> int:
+        thing = Node(id=0, kind=Kind.ENTITY, layer="", text="chair", text_id=None, stamp=now, last_stamp=now)
+        id_ = nodes.insert(tx, thing)  # type: ignore[arg-type]
+        edges.add_many(tx, [(id_, member, EdgeType.OBSERVED_IN) for member in ids])  # type: ignore[arg-type]
+        return id_
+
+    entity = store.write(work)
+    store.clock.advance(9000)
+    store.run()
+    assert tiers(store, ids) == {Tier.ARCHIVED}
+    with store.db.read() as conn:
+        assert edges.targets(conn, entity, EdgeType.OBSERVED_IN) == ids
+
+
+def test_rows_wait_a_day_for_a_language_model_that_is_down_and_no_longer(tmp_path: Path) -> None:
+    """F47: raw rows are never dropped for a summary that failed, and a model that is gone does not fill the disk."""
+    with Store(tmp_path / "m.db", summarizer=BrokenSummarizer()) as store:
+        ids = fill(store)
+        store.clock.advance(9000)
+        states = {name: store.runner.run(name) for name in store.runner.jobs}
+        assert "no answer" in states["summaries"].error and not states["archive"].error
+        assert tiers(store, ids) == {Tier.LONG_TERM} and store.node(ids[0]).text == "a red chair 0"
+        store.clock.advance(DAY)
+        store.run()
+        assert tiers(store, ids) == {Tier.ARCHIVED}
+        assert "a red chair 4" in store.gists()[0].text and store.gists()[0].author == "extractive"
+
+
+def test_everything_is_summarised_and_archived_while_the_embedder_is_down(tmp_path: Path) -> None:
+    with Store(tmp_path / "m.db", embedder=WordEmbedder()) as store:
+        ids = fill(store)
+        store.clock.advance(9000)
+        store.run()
+        assert tiers(store, ids) == {Tier.ARCHIVED}
+        store.embed()
+        store.run()
+        assert store.one("SELECT count(*) FROM vector WHERE node_id > 0") == 1
+
+
+# ---- clocks
+
+
+def test_a_clock_that_jumped_a_year_ahead_archives_nothing(store: Store) -> None:
+    ids = fill(store)
+    store.clock.advance(2000)
+    store.run()
+    store.clock.advance(YEAR)
+    store.wall += YEAR
+    store.new_session("clock jumped ahead")
+    store.run()
+    assert tiers(store, ids) == {Tier.LONG_TERM}
+    store.clock.advance(4000)
+    store.run()
+    assert tiers(store, ids) == {Tier.ARCHIVED}
+
+
+def test_a_clock_that_went_back_leaves_rows_ageing_by_what_passes(store: Store) -> None:
+    """F1: rows of the first loop of a bag, and of the second, whose stamps are the same."""
+    first = fill(store)
+    store.clock.advance(1000)
+    fill(store, 1, "a lamp")
+    store.clock.advance(-900)
+    store.new_session("clock went back")
+    second = fill(store)
+    store.run()
+    assert tiers(store, first + second) == {Tier.SHORT_TERM}
+    store.clock.advance(1000)
+    store.run()
+    assert tiers(store, first) == {Tier.LONG_TERM} and tiers(store, second) == {Tier.SHORT_TERM}
+    store.clock.advance(2000)
+    store.run()
+    assert tiers(store, first) == {Tier.ARCHIVED} and tiers(store, second) == {Tier.LONG_TERM}
+
+
+def test_rows_of_another_clock_age_by_wall_time(tmp_path: Path) -> None:
+    with Store(tmp_path / "m.db", clock_kind="sim", wall=5000.0) as store:
+        ids = fill(store)
+    with Store(tmp_path / "m.db", clock_kind="system", wall=6000.0) as store:
+        store.run()
+        assert tiers(store, ids) == {Tier.SHORT_TERM}
+    with Store(tmp_path / "m.db", clock=FakeClock(DAY + 8000), clock_kind="system", wall=5000.0 + 9000.0) as store:
+        store.run()
+        assert tiers(store, ids) == {Tier.ARCHIVED}
+
+
+def test_rows_go_on_ageing_through_a_restart_of_the_same_clock(tmp_path: Path) -> None:
+    with Store(tmp_path / "m.db") as store:
+        ids = fill(store)
+        clock = store.clock
+    clock.advance(9000)
+    with Store(tmp_path / "m.db", clock=clock) as store:
+        store.run()
+        assert tiers(store, ids) == {Tier.ARCHIVED}
+
+
+def test_the_cutoff_of_the_present_session_is_now_minus_the_age(store: Store) -> None:
+    with store.db.read() as conn:
+        ages = Ages(conn, store.session_id, 1000 * SECOND)
+    assert ages.cutoff(store.session_id, 10.0) == max(1000 * SECOND, round(DAY * SECOND)) - 10 * SECOND
+
+
+# ---- the bound of the file
+
+
+def test_the_oldest_archived_rows_go_first_when_the_file_is_full(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING)
+    with Store(tmp_path / "m.db", max_db_mb=0.6) as store:
+        now = store.clock.ns / SECOND
+        old = store.add_many([("a red chair", now + i, (0.0, 0.0, 0.0), "scene") for i in range(6000)])
+        store.clock.advance(DAY)
+        new = fill(store, 500)
+        store.run()
+        left = [row[0] for row in store.all("SELECT id FROM node WHERE kind = 1 ORDER BY id")]
+        assert store.db.size_bytes() <= 0.6e6 and set(new) <= set(left) and 0 < len(left) < 6500
+        assert left == sorted([*old, *new])[-len(left) :]
+        messages = [record.message for record in caplog.records if "removed" in record.message]
+        assert messages == [f"the database reached 0.6 MB: removed {6500 - len(left)} of the oldest archived rows"]
+        assert store.gists() and store.db.check() == []
+
+
+def test_a_full_file_without_archived_rows_is_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with Store(tmp_path / "m.db", max_db_mb=0.01) as store:
+        ids = fill(store)
+        store.run("bound"), store.run("bound")
+        assert len([r for r in caplog.records if "no archived row is left" in r.message]) == 1
+        assert tiers(store, ids) == {Tier.SHORT_TERM}
+
+
+# ---- use
+
+
+def test_recalls_are_folded_into_blocks_of_an_hour(store: Store) -> None:
+    (id_,) = fill(store, 1)
+    for minutes in (0, 10, 50, 130, 135):
+        store.recalls.note([id_, 999_999], (1_000_000 + minutes * 60) * SECOND)
+        store.run("importance")
+    with store.db.read() as conn:
+        assert usage.of(conn, [id_, 999_999]) == {id_: (2, (1_000_000 + 135 * 60) * SECOND)}
+    before = store.db.revision
+    assert store.run("importance")[0].wrote == 0 and store.db.revision == before

@@ -1,0 +1,178 @@
+"""Stored notes that say the same, gists of gists, and snapshots."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from kept_store import DAY, Store
+from support.fakes import SECOND, WordEmbedder
+
+from memory_node.graph import EdgeType, Tier
+from memory_node.housekeeping.duplicates import Duplicate, store_note
+from memory_node.storage import edges
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    embedder = WordEmbedder(same={"key": "keys", "mats": "mat"})
+    with Store(tmp_path / "m.db", embedder=embedder) as opened:
+        yield opened
+
+
+def now(store: Store) -> float:
+    return store.clock.ns / SECOND
+
+
+def test_the_newer_of_two_notes_that_say_the_same_survives_and_leads_to_the_older(store: Store) -> None:
+    older = store.note("the spare key is under the mat", now(store))
+    newer = store.note("the spare keys is under the mat", now(store) + 1)
+    other = store.note("the window is broken", now(store) + 2)
+    store.embed()
+    store.run("duplicates")
+    assert store.node(older).tier is Tier.ARCHIVED and store.node(older).text == "the spare key is under the mat"
+    assert store.node(newer).tier is store.node(other).tier is Tier.LONG_TERM
+    with store.db.read() as conn:
+        assert edges.targets(conn, newer, EdgeType.SUPERSEDES) == [older]
+    before = store.db.revision
+    assert store.run("duplicates")[0].wrote == 0 and store.db.revision == before
+
+
+def test_notes_of_another_layer_and_rows_that_are_no_notes_are_left_alone(store: Store) -> None:
+    row = store.add("the spare key is under the mat", now(store), None, "notes")
+    first = store.note("the spare key is under the mat", now(store) + 1, "orders")
+    second = store.note("the spare key is under the mat", now(store) + 2)
+    store.embed()
+    store.run("duplicates")
+    assert store.node(row).tier is Tier.SHORT_TERM
+    assert store.node(first).tier is store.node(second).tier is Tier.LONG_TERM
+
+
+def test_notes_that_merely_resemble_each_other_both_stay(store: Store) -> None:
+    first = store.note("the spare key is under the mat", now(store))
+    second = store.note("the spare key is under the table", now(store) + 1)
+    store.embed()
+    store.run("duplicates")
+    assert store.node(first).tier is store.node(second).tier is Tier.LONG_TERM
+
+
+def test_a_dry_run_shows_members_and_cosines_and_writes_nothing(store: Store) -> None:
+    older = store.note("the spare key is under the mat", now(store))
+    newer = store.note("the spare keys is under the mat", now(store) + 1)
+    store.embed()
+    before = store.db.revision
+    (found,) = store.run("duplicates", dry_run=True)[0].found
+    assert (found.newer_id, found.older_id) == (newer, older) and found.cosine == pytest.approx(1.0, abs=1e-3)
+    assert store.db.revision == before and store.node(older).tier is Tier.LONG_TERM
+
+
+def test_the_check_at_write_time_uses_the_same_rule(store: Store) -> None:
+    older = store.note("the spare key is under the mat", now(store))
+    store.embed()
+    newer = store.add("the spare key is under the mat", now(store) + 1, None, "notes")
+    found = store.write(lambda tx: store_note(tx, newer, None, store.settings.duplicate_threshold))
+    assert found == [Duplicate(newer, older, 1.0)]
+    assert store.node(newer).tier is Tier.LONG_TERM and store.node(older).tier is Tier.ARCHIVED
+
+
+def test_a_note_waits_for_its_vector(store: Store) -> None:
+    older = store.note("the spare key is under the mat", now(store))
+    store.embed()
+    store.run("duplicates")
+    newer = store.note("the spare keys is under the mat", now(store) + 1)
+    store.run("duplicates")
+    assert store.node(older).tier is Tier.LONG_TERM
+    store.embed()
+    store.run("duplicates")
+    assert store.node(older).tier is Tier.ARCHIVED and store.node(newer).tier is Tier.LONG_TERM
+
+
+def test_notes_are_neither_summarised_nor_archived(store: Store) -> None:
+    notes = [store.note(f"the spare key number {i} is under the mat {i}", now(store) + i) for i in range(5)]
+    store.embed()
+    store.clock.advance(20 * DAY)
+    store.run()
+    assert store.gists() == [] and {store.node(id_).tier for id_ in notes} == {Tier.LONG_TERM}
+
+
+def test_a_run_reads_only_what_is_new(store: Store) -> None:
+    store.add_many([("a red chair", now(store) + i, None, "scene") for i in range(3000)])
+    assert store.run("duplicates")[0].scanned == 3000
+    store.note("the spare key is under the mat", now(store))
+    assert store.run("duplicates")[0].scanned == 1
+
+
+# ---- gists of gists
+
+
+def gists_of_a_day(store: Store, day: int, places: list[tuple[float, float, float]]) -> None:
+    store.clock.set(day * DAY + 3600)
+    for hour in range(6):
+        start = now(store)
+        for i, place in enumerate(places):
+            store.add_many([(f"a chair of hour {hour}", start + j, place, "scene") for j in range(3 + i)])
+        store.clock.advance(2000)
+        store.run("gists")
+        store.clock.advance(1600)
+
+
+def test_old_gists_of_one_place_and_day_become_one_gist_of_gists(store: Store) -> None:
+    gists_of_a_day(store, 10, [(0.0, 0.0, 0.0), (30.0, 0.0, 0.0)])
+    gists_of_a_day(store, 11, [(0.5, 0.0, 0.0)])
+    assert len(store.gists()) == 18
+    store.clock.set(18 * DAY - 10)
+    store.run("rollup")
+    assert [gist for gist in store.gists() if gist.level == 1] == []
+    store.clock.set(18 * DAY)
+    store.run("rollup")
+    left, right = sorted((gist for gist in store.gists() if gist.level == 1), key=lambda gist: gist.position)
+    assert left.position == pytest.approx((0, 0, 0)) and right.position == pytest.approx((30, 0, 0))
+    assert left.observation_count == 18 and right.observation_count == 24
+    assert all(f"a chair of hour {hour} (x3)" in left.text for hour in range(6))
+    assert left.radius <= store.settings.consolidation_max_radius
+    members = [store.node(id_) for id_ in store.members(left.id)]
+    assert len(members) == 6 and {m.tier for m in members} == {Tier.ARCHIVED} and {m.text for m in members} == {None}
+    assert left.start == members[0].stamp and left.end == members[-1].last_stamp
+    store.clock.set(19 * DAY)
+    store.run("rollup")
+    assert len([gist for gist in store.gists() if gist.level == 1]) == 3
+    before = store.db.revision
+    assert store.run("rollup")[0].wrote == 0 and store.db.revision == before
+
+
+def test_a_gist_that_is_alone_at_its_place_stays_as_it_is(store: Store) -> None:
+    store.clock.set(10 * DAY)
+    store.add_many([("a chair", now(store) + i, (0.0, 0.0, 0.0), "scene") for i in range(3)])
+    store.clock.advance(30 * DAY)
+    store.run("gists", "rollup")
+    (gist,) = store.gists()
+    assert gist.level == 0 and "a chair (x3)" in gist.text
+    assert store.run("rollup")[0].scanned == 0
+
+
+def test_a_rollup_divides_what_is_too_far_apart(store: Store) -> None:
+    gists_of_a_day(store, 10, [(float(x), 0.0, 0.0) for x in range(0, 40, 8)])
+    store.clock.set(20 * DAY)
+    store.run("rollup")
+    rolled = [gist for gist in store.gists() if gist.level == 1]
+    assert sum(gist.observation_count for gist in rolled) == 6 * (3 + 4 + 5 + 6 + 7)
+    assert max(gist.radius for gist in rolled) <= store.settings.consolidation_max_radius
+    assert len(rolled) == 3
+
+
+# ---- snapshots
+
+
+def test_snapshots_are_taken_when_something_changed(store: Store) -> None:
+    saved: list[int] = []
+    store.runner.context.save_index = lambda: bool(saved.append(1)) or True
+    store.note("the spare key is under the mat", now(store))
+    store.run("snapshots")
+    assert saved == [1] and store.db.wal_bytes() == 0
+    before = store.db.revision
+    store.run("snapshots"), store.run("snapshots")
+    assert saved == [1] and store.db.revision == before
+    store.note("the window is broken", now(store))
+    store.run("snapshots")
+    assert saved == [1, 1]
