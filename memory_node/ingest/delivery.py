@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
+from memory_node.config import Settings
 from memory_node.graph import Detection, Pose, Position
 from memory_node.ingest.converters import (
     Converter,
@@ -32,6 +33,9 @@ ODOMETRY = "odometry"
 
 class Sink(Protocol):
     """What the intake needs of the memory; `memory_node.memory.Memory` is one."""
+
+    @property
+    def settings(self) -> Settings: ...
 
     @property
     def track(self) -> PositionTrack: ...

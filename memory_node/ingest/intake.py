@@ -80,7 +80,7 @@ class Intake:
         self.counts = {name: MessageCounts() for name in self.layers}
         self._clock = clock
         self._sink = sink
-        self._resolver = resolver or StaticMounts()
+        self._resolver = resolver or StaticMounts(sink.settings.frame)
         self._delivery = Delivery(sink, self._resolver, self.counts)
         self._limits = limits or StampLimits()
         self._queue_size = queue_size

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from memory_node.config import Settings
 from memory_node.graph import Detection, Pose
 from memory_node.ingest.clockwatch import ClockWatch
 from memory_node.ingest.track import PositionTrack
@@ -31,6 +32,7 @@ class KeepingSink:
     """Has the methods of Memory that the intake calls; `fails` raises instead."""
 
     clock: Any
+    settings: Settings = field(default_factory=Settings)
     track: PositionTrack = field(default_factory=PositionTrack)
     rows: list[Row] = field(default_factory=list)
     looks: list[tuple[list[Detection], int, Pose | None]] = field(default_factory=list)
