@@ -226,6 +226,12 @@ def with_labels(conn: sqlite3.Connection, wanted: Sequence[str]) -> list[tuple[i
     return conn.execute(sql, (json.dumps(list(wanted)),)).fetchall()
 
 
+def labels_of(conn: sqlite3.Connection, ids: Iterable[int]) -> list[tuple[int, str]]:
+    """Return (id, label) of those of the ids that are entities and stand for themselves."""
+    sql = "SELECT id, label FROM entity WHERE merged_into = 0 AND id IN (SELECT value FROM json_each(?))"
+    return conn.execute(sql, (id_table(ids),)).fetchall()
+
+
 def observations(conn: sqlite3.Connection, entity_id: int) -> list[int]:
     """Return the ids of the observations that saw an entity, the smallest first."""
     return edges.targets(conn, resolve(conn, entity_id), EdgeType.OBSERVED_IN)
