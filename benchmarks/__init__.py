@@ -1,0 +1,1 @@
+"""Measurements that anybody can run; see docs/benchmarks.md."""
