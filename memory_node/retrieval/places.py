@@ -50,10 +50,12 @@ def of_entity(entity: Entity, relevance: float) -> Scored | None:
     """Return the place of an entity, None when that is unknown."""
     if entity.position is None:
         return None
+    here = max(1, entity.sightings - sum(old.support for old in entity.history))
+    since = entity.history[0].last_seen if entity.history else entity.first_seen
     place = Place(
         position=entity.position, frame=entity.frame, position_source=entity.position_source,
-        radius=entity.position_stddev, confidence=relevance * entity.confidence, support=entity.sightings,
-        first_seen=entity.first_seen, last_seen=entity.last_seen, entity_id=entity.id, label=entity.name,
+        radius=entity.position_stddev, confidence=relevance * entity.confidence, support=here,
+        first_seen=since, last_seen=entity.last_seen, entity_id=entity.id, label=entity.name,
         map_id=entity.map_id,
     )
     return Scored(place, relevance)

@@ -6,7 +6,6 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from memory_node.errors import InvalidArgument
 from memory_node.graph import Entity, Filter, Kind
 from memory_node.ingest.association import normalise_label
 from memory_node.retrieval import naming, times
@@ -33,7 +32,7 @@ def entity_query(
     name: str = "",
     entity_type: str = "",
     filter: Filter | None = None,
-    last_seen_after: str = "",
+    last_seen_after: int | str | None = None,
     limit: int = 0,
 ) -> EntityQueryResult:
     """Return the entities that fit, the best name first, then the latest seen.
@@ -41,7 +40,7 @@ def entity_query(
     Args:
         name: part of a name, or what it means; blank: any.
         entity_type: class of the thing; blank: any.
-        last_seen_after: only what was seen since, "-10m", ISO 8601 or Unix seconds; blank: any time.
+        last_seen_after: only what was seen since, ns or "-10m", ISO 8601, Unix seconds; None or blank: any time.
         limit: most results, 0 is 10; the count in text and total is of all that fit.
 
     Raises:
@@ -71,12 +70,10 @@ def entity_query(
     )
 
 
-def _after(context: ToolContext, text: str) -> int | None:
-    if not isinstance(text, str):
-        raise InvalidArgument("last_seen_after", f"got {type(text).__name__}, allowed is a string")
-    if not text.strip():
+def _after(context: ToolContext, text: int | str | None) -> int | None:
+    if text is None or text == "":
         return None
-    return times.parse_span(text, context.now_ns(), context.settings.time_zone, "last_seen_after")[0]
+    return times.parse_time(text, context.now_ns(), context.settings.time_zone, "last_seen_after")
 
 
 def _fits(
