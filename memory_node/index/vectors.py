@@ -22,7 +22,7 @@ Mask = NDArray[np.bool_]
 
 _NONE = np.empty(0, dtype=np.int64)
 
-EXACT_BELOW = 8192
+EXACT_BELOW = 4096
 """Vectors up to which a scan is as quick as the graph, and never wrong: no graph is built."""
 
 CHUNK = 32  # vectors a turn of the indexer inserts; some 5 ms, the longest that a search waits for it

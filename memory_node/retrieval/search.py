@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +15,7 @@ from memory_node.index.rows import View
 from memory_node.retrieval import archived, words
 from memory_node.retrieval.filters import Resolved
 from memory_node.retrieval.folding import Fold, fold
-from memory_node.retrieval.groups import group
+from memory_node.retrieval.groups import Group, group
 from memory_node.retrieval.plan import Plan
 from memory_node.retrieval.words import Lexicon
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from memory_node.storage.database import Database
 
 BROAD = 0.5  # share of rows from which the best are searched first and looked at after, instead of the other way round
+SPARE = 8  # texts looked at beyond those asked for, for what does not pass
 FEW_TEXTS = 512  # candidates whose bodies are read and scored one by one, about 1 ms
 
 
@@ -66,8 +67,15 @@ class Searcher:
         view = index.view
         if k <= 0 or not view.count:
             return []
-        allowed = self._allowed(rows, view, resolved, plan)
-        wanted = k if allowed is not None else 2 * k
+        with plan.stage("filter"):
+            share = rows.share(resolved)
+        allowed = None
+        wanted = k
+        if share >= BROAD:
+            plan.paths.append("broad")
+            wanted = int(k / share) + SPARE
+        else:
+            allowed = self._mask(rows, view, resolved, plan)
         while True:
             with plan.stage("vectors"):
                 found = index.find(view, vector, wanted, allowed)
@@ -76,7 +84,7 @@ class Searcher:
             with plan.stage("group"):
                 texts, nodes = view.columns["text"][found.slots], view.columns["node"][found.slots]
                 owners = zip(texts.tolist(), nodes.tolist(), found.similarities.tolist(), strict=True)
-                hits = [replace(hit, similarity=value) for hit, value in _hits(rows, resolved, owners)][:k]
+                hits = _hits(rows, resolved, owners, k, by_meaning=True)
             if len(hits) >= k or len(found.slots) < wanted:
                 return hits
             # Parts of one text, or rows that do not pass, took places.
@@ -100,12 +108,18 @@ class Searcher:
                     return _word_hits(rows, resolved, words.scored(conn, asked, np.flatnonzero(passing).tolist()), k)
             plan.paths.append("postings")
             while True:
-                wanted = 2 * k + 16
+                wanted = k + k // 4 + SPARE
                 ids = words.matching(conn, asked, wanted, passing)
                 hits = _word_hits(rows, resolved, words.scored(conn, asked, ids), k)
                 if len(hits) >= k or len(ids) < wanted or passing is not None:
                     return hits
                 passing = _texts(rows, resolved)
+
+    def weight(self, query: str) -> float:
+        """Return the sum of idf of the query's words: how much it says; times `lexical` how much of that a text has."""
+        with self._db.read() as conn:
+            asked = self._lexicon.understand(conn, query)
+        return math.fsum(asked.weights.values()) if asked else 0.0
 
     def near(
         self, center: tuple[float, ...], radius: float | None, k: int, resolved: Resolved
@@ -143,15 +157,6 @@ class Searcher:
         """How many rows pass."""
         return len(self._projections.rows.view.select(resolved))
 
-    def _allowed(self, rows: View, view: VectorView, resolved: Resolved, plan: Plan) -> Flags | None:
-        """Vectors that pass, or None when so many do that it is cheaper to search first and look after."""
-        with plan.stage("filter"):
-            broad = rows.share(resolved) >= BROAD
-        if broad:
-            plan.paths.append("broad")
-            return None
-        return self._mask(rows, view, resolved, plan)
-
     def _mask(self, rows: View, view: VectorView, resolved: Resolved, plan: Plan) -> Flags:
         plan.paths.append("filtered")
         with plan.stage("filter"):
@@ -178,23 +183,26 @@ def _texts(rows: View, resolved: Resolved) -> Flags:
 
 
 def _hits(
-    rows: View, resolved: Resolved, owners: Iterable[tuple[int, int, float]]
-) -> Iterator[tuple[Hit, float]]:
-    """Pair each (text, node, score) of which something passes with its hit; an owner counts where it comes first."""
+    rows: View, resolved: Resolved, owners: Iterable[tuple[int, int, float]], k: int, by_meaning: bool
+) -> list[Hit]:
+    """Return hits of the first k of (text, node, score) that pass; an owner counts where it comes first."""
     best: dict[tuple[int, int], float] = {}
     for text, node, score in owners:
         best.setdefault((text, node), score)
     groups = group(rows, resolved, np.array([text for text, _ in best if text], dtype=np.int64))
     nodes = np.array([node for _, node in best if node], dtype=np.int64)
-    slots = rows.slots(nodes)
-    passing = set(nodes[(slots >= 0) & rows.passes(resolved, slots)].tolist()) if len(nodes) else set()
+    if len(nodes):
+        slots = rows.slots(nodes)
+        nodes = nodes[(slots >= 0) & rows.passes(resolved, slots)]
+    alone = {node: Group((node,), 1) for node in nodes.tolist()}
+    hits: list[Hit] = []
     for (text, node), score in best.items():
-        if text in groups:
-            yield Hit(text, 0, groups[text].node_ids, groups[text].total), score
-        elif node in passing:
-            yield Hit(0, node, (node,), 1), score
+        found = groups.get(text) if text else alone.get(node)
+        if found is not None and len(hits) < k:
+            similarity, lexical = (score, None) if by_meaning else (None, score)
+            hits.append(Hit(text, node, found.node_ids, found.total, similarity, lexical))
+    return hits
 
 
 def _word_hits(rows: View, resolved: Resolved, scored: list[tuple[int, float]], k: int) -> list[Hit]:
-    owners = ((text, 0, lexical) for text, lexical in scored)
-    return [replace(hit, lexical=lexical) for hit, lexical in _hits(rows, resolved, owners)][:k]
+    return _hits(rows, resolved, ((text, 0, lexical) for text, lexical in scored), k, by_meaning=False)

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from memory_node.storage import texts
 
-POSTINGS = 6000
-"""Occurrences of words that one query looks at, some 2 ms: of the rarest words all, of the next the newest."""
+POSTINGS = 4000
+"""Occurrences of words that one query looks at, about 1 ms: of the rarest words all, of the next the newest."""
 
 COMMON = 500  # texts with a word from which on their number is remembered instead of counted for every query
 
