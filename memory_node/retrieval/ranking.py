@@ -1,9 +1,10 @@
 """From what meaning and words found to one ranked list on one scale, each answer with the parts of its score in 0..1.
 
-    relevance = (1 - WORDS) similarity + WORDS lexical      where both had a part, else the one that had
-    score     = (r relevance + i importance + t recency) / (r + i + t)      r, i, t: the weights of the settings
+    evidence  = m / (m + HALF), m = lexical * (sum of idf of the query's words)
+    relevance = (1 - WORDS) similarity + WORDS evidence; where meaning had no part, evidence
+    score     = (r relevance + i importance + t recency) / (r + i + t); r, i, t are the weights of the settings
 
-`lexical` grows with the weight of the query's words that a text has and needs no other text to compare with, so a score
+A rare word that both have is evidence, a common one is little; none of it is relative to the other answers, so a score
 means the same in every query. docs/ranking.md shows how the constants were measured.
 """
 
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 SECOND = 1_000_000_000
 WORDS = 0.25
 """Share of the words in relevance."""
+HALF = 4.0
+"""Sum of idf at which words are half as good as they can be; a word that one text of 50 has weighs 3.5."""
 POOL = 60
 """Texts that meaning and words each bring into the ranking, at least."""
 SPARE = 4
@@ -78,16 +81,23 @@ def rank(
     """
     with db.read() as conn:
         hits = _found(searcher, conn, asked, max(POOL, 2 * limit), plan)
-        scored = _scored(conn, settings, asked, hits)
+        weight = searcher.weight(asked.query) if asked.query else 0.0
+        scored = _scored(conn, settings, asked, hits, weight)
         return _told(searcher, conn, settings, asked, scored, limit)
 
 
-def relevance(similarity: float | None, lexical: float | None) -> float:
-    """Fuse meaning (cosine) and words (0..1) into 0..1; either may have had no part."""
+def relevance(similarity: float | None, lexical: float | None, weight: float) -> float:
+    """Fuse meaning (cosine) and words into 0..1; either may have had no part.
+
+    Args:
+        lexical: share of the query's words, 0..1. weight: sum of idf of those words.
+    """
+    said = (lexical or 0.0) * weight
+    evidence = said / (said + HALF)
     if similarity is None:
-        return lexical or 0.0
+        return evidence
     meaning = min(max(similarity, 0.0), 1.0)
-    return meaning if lexical is None else (1.0 - WORDS) * meaning + WORDS * lexical
+    return meaning if lexical is None else (1.0 - WORDS) * meaning + WORDS * evidence
 
 
 def fused(settings: Settings, relevance: float, importance: float, recency: float) -> float:
@@ -127,10 +137,10 @@ def _similarities(conn: sqlite3.Connection, vector: NDArray[np.float32], text_id
 
 
 def _scored(
-    conn: sqlite3.Connection, settings: Settings, asked: Asked, hits: Sequence[Hit]
+    conn: sqlite3.Connection, settings: Settings, asked: Asked, hits: Sequence[Hit], weight: float
 ) -> list[tuple[float, Hit]]:
     """Score and hit, the best first; importance and recency are those of the hit's newest row."""
-    relevant = [relevance(hit.similarity, hit.lexical) for hit in hits]
+    relevant = [relevance(hit.similarity, hit.lexical, weight) for hit in hits]
     if settings.importance_weight or settings.recency_weight:
         newest = nodes.fetch(conn, [hit.node_ids[0] for hit in hits])
         worth = _worth(conn, settings, asked.now, newest)

@@ -117,7 +117,7 @@ TOOLS: tuple[Tool, ...] = (
         "both",
         {
             "center": _point("[x, y] for any height, or [x, y, z], m."),
-            "radius": _number("m.", exclusiveMinimum=0),
+            "radius": _number("Radius, m.", exclusiveMinimum=0),
             "limit": _LIMIT,
             "filter": FILTER,
         },

@@ -13,6 +13,7 @@ from memory_node.tools import matches as as_matches
 from memory_node.tools.arguments import checked_limit, checked_query
 from memory_node.tools.asking import ask
 from memory_node.tools.context import ToolContext
+from memory_node.tools.locate import locate
 from memory_node.tools.results import LocateResult, Match, RecallResult
 from memory_node.tools.wording import LONGEST, Wording, shortened
 
@@ -53,8 +54,6 @@ def recall(context: ToolContext, query: str, limit: int = 0, filter: Filter | No
     answers, message = ask(context, query, None, context.resolve(filter, KINDS), 3 * limit)
     best = answers[0].score if answers else 0.0
     answers = [answer for answer in answers if answer.score >= NEAR_BEST * best]
-    from memory_node.tools.locate import locate
-
     place = locate(context, query, filter)
     found = _joined(context, answers, place, filter, limit)
     return RecallResult(
