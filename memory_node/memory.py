@@ -219,6 +219,11 @@ class Memory:
         rooms.note_stored(id)
         return id
 
+    def declare_layer(self, name: str, is_internal_state: bool = False) -> None:
+        """Make a layer known before its first row: a question about it then finds nothing, instead of being wrong."""
+        rooms, clean = self._writable(), checked_name("name", name)
+        rooms.db.write(lambda tx: nodes.layer_id(tx, clean, is_internal_state))
+
     def flush(self) -> None:
         """Commit what waits in the working buffer.
 

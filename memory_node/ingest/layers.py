@@ -64,7 +64,9 @@ class LayerSettings:
     durability: str = setting(
         "volatile", "QoS; transient_local also brings what was sent before.", choices=("volatile", "transient_local")
     )
-    depth: int = setting(10, "QoS history depth.", unit="messages", low=1, high=10_000)
+    depth: int = setting(
+        100, "QoS history depth: what a busy moment may hold back.", unit="messages", low=1, high=10_000
+    )
 
     def __post_init__(self) -> None:
         for name, spec in layer_table().items():

@@ -19,6 +19,7 @@ from robot_memory.msg import MemoryStatus
 
 from memory_node.errors import ClosedError, InvalidArgument, MemoryNodeError
 from memory_node.graph import Position
+from memory_node.ingest.delivery import ODOMETRY
 from memory_node.ingest.frames import FrameResolver
 from memory_node.ingest.intake import Intake
 from memory_node.memory import Memory
@@ -28,7 +29,7 @@ from memory_node.ros.declare import database_path, declare, follow_changes
 from memory_node.ros.diagnostics import layer_statuses
 from memory_node.ros.frames import frame_resolver
 from memory_node.ros.models import embedder, summarizer
-from memory_node.ros.reporting import Reporting
+from memory_node.ros.reporting import Reporting, guarded
 from memory_node.ros.services import SERVICES, ServiceSpec, answer
 from memory_node.ros.subscriptions import Subscriptions, message_class
 
@@ -204,6 +205,9 @@ class _Open:
         self.memory = Memory.open(
             embedder=self._embedder, summarizer=summarizer(parameters), clock=node.clock, settings=settings
         )
+        for layer in parameters.layers:
+            if layer.name != ODOMETRY:
+                self.memory.declare_layer(layer.name, layer.is_internal_state)
         self.memory.track.max_stddev = parameters["position_max_stddev"]
         self.resolver: FrameResolver = frame_resolver(
             node, settings.frame, parameters["base_frame"], parameters.mounts, parameters["frame_timeout"]
@@ -227,7 +231,7 @@ class _Open:
         # ROS timers sleep as long as the clock went back.
         self._timer = node.create_timer(
             _REFRESH,
-            self.subscriptions.refresh,
+            guarded(node, self.subscriptions.refresh),
             MutuallyExclusiveCallbackGroup(),
             Clock(clock_type=ClockType.STEADY_TIME),
         )

@@ -44,7 +44,7 @@ _NODE = (
     *(
         _row(
             f"{ODOMETRY}.{name}",
-            50 if name == "depth" else spec.default,
+            200 if name == "depth" else spec.default,
             spec.doc,
             spec.unit,
             spec.low,

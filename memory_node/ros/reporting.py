@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import traceback
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.timer import Timer
 from visualization_msgs.msg import MarkerArray
 
-from memory_node.errors import MemoryNodeError
+from memory_node.errors import ClosedError, MemoryNodeError
 from memory_node.ingest.intake import Intake
 from memory_node.memory import Memory
 from memory_node.ros.clocks import SilentClockWatch
@@ -23,6 +26,22 @@ if TYPE_CHECKING:
     from memory_node.ros.node import MemoryNode
 
 _MINUTE = 60_000_000_000
+
+
+def guarded(node: Node, callback: Callable[[], object]) -> Callable[[], None]:
+    """Return a timer's callback that logs what goes wrong instead of ending the executor's spin."""
+
+    def run() -> None:
+        try:
+            callback()
+        except ClosedError:
+            pass  # the timer was on its way when the memory was closed
+        except MemoryNodeError as error:
+            node.get_logger().warning(str(error), throttle_duration_sec=30.0)
+        except Exception:
+            node.get_logger().error(traceback.format_exc(), throttle_duration_sec=30.0)
+
+    return run
 
 
 class Reporting:
@@ -48,10 +67,10 @@ class Reporting:
         )
         self._diagnostics = node.create_publisher(DiagnosticArray, "/diagnostics", 10)
         self._markers = node.create_publisher(MarkerArray, "~/markers", latched)
-        self._timers: list[Timer] = [node.create_timer(1.0, clock_watch.look, group, steady)]
+        self._timers: list[Timer] = [node.create_timer(1.0, guarded(node, clock_watch.look), group, steady)]
         for name, report in (("diagnostics_period", self._diagnose), ("markers_period", self._mark)):
             if (period := node.parameters[name]) > 0.0:
-                self._timers.append(node.create_timer(period, report, group, steady))
+                self._timers.append(node.create_timer(period, guarded(node, report), group, steady))
 
     def close(self) -> None:
         """Stop the timers and the publishers."""
@@ -77,11 +96,7 @@ class Reporting:
 
     def _diagnose(self) -> None:
         now = self._node.clock.now_ns()
-        try:
-            status, jobs = self._memory.status(), self._memory.jobs()
-        except MemoryNodeError as error:
-            self._node.get_logger().warning(f"diagnostics: {error}", throttle_duration_sec=30.0)
-            return
+        status, jobs = self._memory.status(), self._memory.jobs()
         stored = {layer.name: layer for layer in status.layers}
         layers = layer_statuses(stored, self._intake.counts, self._subscriptions, now)
         silent = self._clock_watch.look()
@@ -92,12 +107,8 @@ class Reporting:
 
     def _mark(self) -> None:
         now = self._node.clock.now_ns()
-        try:
-            entities = self._memory.entity_query(limit=MOST).entities
-            gists = self._memory.search_gists(limit=MOST).gists
-        except MemoryNodeError as error:
-            self._node.get_logger().warning(f"markers: {error}", throttle_duration_sec=30.0)
-            return
+        entities = self._memory.entity_query(limit=MOST).entities
+        gists = self._memory.search_gists(limit=MOST).gists
         path = self._memory.track.since(now - round(self._node.parameters["path_minutes"] * _MINUTE))
         shown = (entities, gists, path[-1].position if path else None)
         if shown != self._shown:

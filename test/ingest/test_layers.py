@@ -10,7 +10,7 @@ from memory_node.ingest.layers import LayerSettings, check_names, layer_from, la
 
 def test_defaults_suit_a_fast_detector() -> None:
     layer = layer_from("detections", {"topic": "/detections"})
-    assert (layer.max_rate_hz, layer.depth, layer.reliability, layer.type) == (2.0, 10, "auto", "")
+    assert (layer.max_rate_hz, layer.depth, layer.reliability, layer.type) == (2.0, 100, "auto", "")
     assert not layer.is_internal_state
 
 

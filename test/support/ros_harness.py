@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import random
 import signal
 import subprocess
 import threading
@@ -28,6 +30,15 @@ ROOT = Path(__file__).resolve().parents[2]
 TYPES = {spec.name: spec.type for spec in SERVICES}
 QUIET: dict[str, Any] = {"embedder": {"model": ""}, "markers_period": 0.0, "diagnostics_period": 0.0}
 """Parameters of a node that loads no model and publishes nothing by itself."""
+
+
+_domains = itertools.cycle(random.SystemRandom().sample(range(20, 101), 81))
+
+
+def fresh_domain() -> None:
+    """Begin a DDS domain of its own on this machine alone: what an earlier test leaves behind is not seen."""
+    os.environ["ROS_DOMAIN_ID"] = str(next(_domains))
+    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
 
 
 def wait_until(condition: Callable[[], Any], what: str, timeout: float = 10.0) -> Any:
@@ -163,6 +174,7 @@ def peer(memory: str = "/memory") -> Iterator[Peer]:
 @contextmanager
 def node_here(folder: Path, parameters: dict[str, Any], up: bool = True, *arguments: str) -> Iterator[MemoryNode]:
     """The node in this process, configured and active when `up`; its database lies in the folder."""
+    fresh_domain()
     given = QUIET | {"db_path": str(folder / "memory.db")} | parameters
     context = Context()
     rclpy.init(

@@ -1,0 +1,64 @@
+"""Configure, activate, deactivate, cleanup: what answers in which state."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState, GetState
+from std_msgs.msg import String
+from support.ros_harness import Peer, layer, node_here, peer, wait_until
+
+SCENE: dict[str, Any] = {"layers": ["scene"], "scene": layer("/scene", "std_msgs/msg/String"), "autostart": False}
+
+
+def change(other: Peer, transition: int) -> bool:
+    request = Transition(id=transition)
+    return bool(other.call("change_state", kind=ChangeState, transition=request).success)
+
+
+def state(other: Peer) -> str:
+    return str(other.call("get_state", kind=GetState).current_state.label)
+
+
+def test_inactive_reads_answer_and_writes_refuse(tmp_path: Path) -> None:
+    with node_here(tmp_path, SCENE, up=False), peer() as other:
+        assert state(other) == "unconfigured"
+        assert change(other, Transition.TRANSITION_CONFIGURE) and state(other) == "inactive"
+        assert other.call("temporal_query").success
+        for service in ("store_specific_memory", "flush", "start_episode", "end_episode", "consolidate", "set_map"):
+            refused = other.call(service)
+            assert not refused.success and "the node is not active" in refused.message, service
+        assert change(other, Transition.TRANSITION_ACTIVATE) and state(other) == "active"
+        other.publish("/scene", String(data="kept"))
+        wait_until(lambda: other.layer("scene").received == 1, "it came")
+        assert change(other, Transition.TRANSITION_DEACTIVATE)
+        # What had come is committed, and nothing more is listened to.
+        assert [match.text for match in other.call("temporal_query").matches] == ["kept"]
+        wait_until(lambda: other.publisher("/scene", String, expect=False).get_subscription_count() == 0, "deaf")
+        assert change(other, Transition.TRANSITION_ACTIVATE)
+        other.publish("/scene", String(data="kept too"))
+        assert [row.text for row in other.wait_rows(2, "scene")] == ["kept", "kept too"]
+
+
+def test_cleanup_closes_and_configure_opens_the_same_memory_again(tmp_path: Path) -> None:
+    with node_here(tmp_path, SCENE) as node, peer() as other:
+        assert other.call("store_specific_memory", text="remember me").success
+        assert change(other, Transition.TRANSITION_DEACTIVATE)
+        assert change(other, Transition.TRANSITION_CLEANUP) and state(other) == "unconfigured"
+        assert node._open is None
+        assert change(other, Transition.TRANSITION_CONFIGURE)
+        other._clients.clear()
+        assert [match.text for match in other.call("temporal_query").matches] == ["remember me"]
+        assert change(other, Transition.TRANSITION_INACTIVE_SHUTDOWN) and state(other) == "finalized"
+
+
+def test_a_failing_transition_is_told_and_leaves_the_node_unconfigured(tmp_path: Path) -> None:
+    blocked = tmp_path / "a file"
+    blocked.write_text("no folder", encoding="utf-8")
+    parameters = SCENE | {"db_path": str(blocked / "memory.db")}
+    with node_here(tmp_path, parameters, up=False) as node, peer() as other:
+        assert not change(other, Transition.TRANSITION_CONFIGURE)
+        assert state(other) == "unconfigured"
+        assert str(blocked) in node.failure

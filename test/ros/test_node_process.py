@@ -1,0 +1,192 @@
+"""The real executable as a process."""
+
+from __future__ import annotations
+
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lifecycle_msgs.srv import GetState
+from rosgraph_msgs.msg import Clock
+from std_msgs.msg import String
+from support.ros_harness import ROOT, Peer, Process, layer, parameter_file, peer, process, stamp, wait_until
+
+pytestmark = [pytest.mark.process, pytest.mark.usefixtures("domain")]
+
+NO_MODEL = {"embedder": {"model": ""}}
+SCENE: dict[str, Any] = NO_MODEL | {"layers": ["scene"], "scene": layer("scene", "std_msgs/msg/String")}
+
+
+def ready(other: Peer, started: Process) -> None:
+    def active() -> bool:
+        assert started.running, started.output
+        names = {name for name, _ in other.node.get_service_names_and_types()}
+        if f"{other.memory}/get_state" not in names:
+            return False
+        return bool(other.call("get_state", kind=GetState).current_state.label == "active")
+
+    wait_until(active, "the node is active", 30.0)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_f12_f13_f14_what_was_accepted_before_a_signal_is_there_after_it(tmp_path: Path, number: int) -> None:
+    parameters = SCENE | {"db_path": str(tmp_path / "memory.db"), "flush_interval": 60.0, "flush_batch_size": 1000}
+    texts = [f"view {i}" for i in range(20)]
+    with process(tmp_path, parameters, name="first") as node, peer() as other:
+        ready(other, node)
+        other.publish("/scene", *(String(data=text) for text in texts))
+        wait_until(lambda: other.layer("scene").received == 20, "all came")
+        asked = [other.call("semantic_search", query=f"view {i}").matches[0].id for i in (3, 17)]
+        began = time.monotonic()
+        node.send(number)
+        node.send(number)
+        assert node.wait() == 0, node.output
+        assert time.monotonic() - began < 2.0
+        assert "Traceback" not in node.output
+    with process(tmp_path, parameters, name="second") as node, peer() as other:
+        ready(other, node)
+        assert [row.text for row in other.rows("scene")] == texts
+        assert [other.call("semantic_search", query=f"view {i}").matches[0].id for i in (3, 17)] == asked
+        assert node.stop() == 0, node.output
+
+
+def test_two_namespaces_have_two_databases_and_two_answers(tmp_path: Path) -> None:
+    with (
+        process(tmp_path, SCENE, "-r", "__ns:=/robot1", name="one") as one,
+        process(tmp_path, SCENE, "-r", "__ns:=/robot2", name="two") as two,
+        peer("/robot1/memory") as other,
+    ):
+        ready(other, one)
+        for robot in ("robot1", "robot2"):
+            other.memory = f"/{robot}/memory"
+            ready(other, one if robot == "robot1" else two)
+            other.publish(f"/{robot}/scene", String(data=f"seen by {robot}"))
+            assert [row.text for row in other.wait_rows(1, "scene")] == [f"seen by {robot}"]
+        assert one.stop() == 0 and two.stop() == 0
+    for robot in ("robot1", "robot2"):
+        assert (tmp_path / "ros_home" / robot / "memory.db").is_file()
+
+
+def test_the_shipped_configuration_starts_and_stops_while_the_model_loads(tmp_path: Path) -> None:
+    with process(tmp_path, ROOT / "config" / "memory.yaml") as node, peer() as other:
+        ready(other, node)
+        assert other.call("get_status").status.index_state in ("loading", "ready")
+        assert other.call("temporal_query").success
+        assert node.stop() == 0, node.output
+        assert "is not read by this node" not in node.output
+
+
+def wrong(folder: Path, text: str) -> str:
+    """Start with a parameter file of this text, which must fail; returns what was said."""
+    path = folder / "wrong.yaml"
+    path.write_text(text, encoding="utf-8")
+    with process(folder, path) as node:
+        assert node.wait(30.0) == 1
+        assert "Traceback" not in node.output
+        return node.output
+
+
+HEAD = "/**:\n  ros__parameters:\n    "
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (HEAD + "layers: [{topic: /a, type: x}, {topic: /b, type: y}]\n", "layers: a list of maps or lists is no ROS"),
+        (HEAD + "layers: [[a, b], [c]]\n", "write  layers: [scene]  and beside it  scene: {topic: /scene_description"),
+        (HEAD + "layers: [a, b\n", "wrong.yaml: while parsing a flow sequence"),
+        (HEAD + "sensor_frames: {cam: [1, 0.5, 0.0, 0.0, 0.0, 0.0]}\n", "sensor_frames.cam: all items of a list"),
+        ("layers: [a]\n", "the top level is a node's name"),
+        (HEAD + "flush_interval: fast\n", "wrong parameter: flush_interval: got 'fast', allowed is a number"),
+        (HEAD + "layers: [a]\n", "wrong parameter: a.topic: missing"),
+        (HEAD + "db_path: /proc/no/memory.db\n", "cannot start: /proc/no"),
+    ],
+)
+def test_f16_f39_what_cannot_start_says_why_in_a_line(tmp_path: Path, text: str, said: str) -> None:
+    assert said in wrong(tmp_path, text)
+
+
+def test_a_parameter_file_that_is_not_there(tmp_path: Path) -> None:
+    with process(tmp_path, tmp_path / "none.yaml") as node:
+        assert node.wait(30.0) == 1
+        assert "none.yaml: No such file or directory" in node.output and "Traceback" not in node.output
+
+
+def test_f15_empty_lists_whole_numbers_and_unread_names_are_accepted(tmp_path: Path) -> None:
+    parameters = NO_MODEL | {
+        "layers": [],
+        "flush_interval": 1,
+        "flush_intervall": 2.0,
+        "db_path": str(tmp_path / "memory.db"),
+    }
+    with process(tmp_path, parameter_file(tmp_path, parameters)) as node, peer() as other:
+        ready(other, node)
+        assert other.call("temporal_query").success
+        wait_until(
+            lambda: "'flush_intervall' is not read by this node; did you mean 'flush_interval'" in node.output,
+            "the name is told",
+        )
+        assert node.stop() == 0
+
+
+def test_a_second_node_on_the_same_database_stops_with_one_line(tmp_path: Path) -> None:
+    parameters = NO_MODEL | {"db_path": str(tmp_path / "memory.db")}
+    with process(tmp_path, parameters, name="first") as first, peer() as other:
+        ready(other, first)
+        with process(tmp_path, parameters, "-r", "__node:=other", name="second") as second:
+            assert second.wait(30.0) == 1
+            assert "cannot start" in second.output and "memory.db" in second.output
+        assert other.call("temporal_query").success
+        assert first.stop() == 0
+
+
+def test_f3_without_clock_nothing_is_stored_one_warning_is_given_and_services_answer(tmp_path: Path) -> None:
+    parameters = SCENE | {"db_path": str(tmp_path / "memory.db"), "use_sim_time": True}
+    with process(tmp_path, parameters) as node, peer() as other:
+        ready(other, node)
+        other.publish("/scene", String(data="at no time"))
+        wait_until(lambda: other.layer("scene").refused == 1, "refused")
+        wait_until(lambda: "nothing publishes /clock" in node.output, "the warning")
+        assert other.call("temporal_query").success and not other.rows("scene")
+        time.sleep(1.5)
+        assert node.output.count("nothing publishes /clock") == 1
+        assert node.stop(signal.SIGINT) == 0, node.output
+
+
+def test_f1_f2_a_looping_clock_begins_a_new_session_and_storing_goes_on(tmp_path: Path) -> None:
+    parameters = SCENE | {
+        "db_path": str(tmp_path / "memory.db"),
+        "use_sim_time": True,
+        "consolidation_interval": 0.5,
+        "consolidation_window": 0.0,
+        "consolidation_min_samples": 2,
+    }
+    with process(tmp_path, parameters) as node, peer() as other:
+        ready(other, node)
+        clock = other.publisher("/clock", Clock)
+
+        def tick(seconds: float) -> None:
+            clock.publish(Clock(clock=stamp(seconds)))
+            wait_until(lambda: True, "")
+            time.sleep(0.1)
+
+        tick(100.0)
+        assert other.call("start_episode", name="first loop").success
+        session = other.call("get_status").status.session
+        for loop in range(2):
+            for i in range(3):
+                tick(100.0 + i)
+                other.publish("/scene", String(data=f"loop {loop} view {i}"))
+                wait_until(lambda n=loop * 3 + i + 1: other.layer("scene").received == n, "it came")
+        rows = other.wait_rows(6, "scene")
+        assert {row.text for row in rows} == {f"loop {n} view {i}" for n in range(2) for i in range(3)}
+        assert all(100 <= row.stamp.sec <= 103 for row in rows)
+        assert other.call("get_status").status.session > session
+        assert "clock went back" in node.output
+        episodes = other.call("episode_summary", task_name="first loop").episodes
+        assert [episode.status for episode in episodes] == ["abandoned"]
+        runs = max(job.runs for job in other.call("get_jobs").jobs)
+        wait_until(lambda: max(job.runs for job in other.call("get_jobs").jobs) > runs, "housekeeping goes on")
+        assert node.stop() == 0, node.output
