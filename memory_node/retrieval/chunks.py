@@ -1,8 +1,8 @@
 """Splits texts into the parts that are embedded: what a model reads whole, and single sentences.
 
-A model of 256 tokens is blind to what comes after them, and the vector of several sentences is a mean that hides each. So a
-text is embedded in windows, and a text of several sentences by its sentences too; it is found by any part. How much
-that finds is measured in docs/ranking.md.
+A model of 256 tokens is blind to what comes after them, and the vector of several sentences is a mean that hides each.
+So a text is embedded in windows, and a text of several sentences by its sentences too; it is found by any part. How
+much that finds is measured in docs/ranking.md.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _sentences(text: str) -> list[str]:
     for sentence in (text[start:end].strip() for start, end in pairwise(starts)):
         if not sentence:
             continue
-        if sentences and LEAST_WORDS > min(len(sentence.split()), len(sentences[-1].split())):
+        if sentences and min(len(sentence.split()), len(sentences[-1].split())) < LEAST_WORDS:
             sentences[-1] = f"{sentences[-1]} {sentence}"
         else:
             sentences.append(sentence)

@@ -3,10 +3,8 @@
 from memory_node.tools.body_status import body_status as body_status
 from memory_node.tools.call import call_tool as call_tool
 from memory_node.tools.entity_query import entity_query as entity_query
-from memory_node.tools.entity_query import entity_query as entity_query
 from memory_node.tools.episode_summary import episode_summary as episode_summary
 from memory_node.tools.get_current_context import get_current_context as get_current_context
-from memory_node.tools.locate import locate as locate
 from memory_node.tools.locate import locate as locate
 from memory_node.tools.recall import recall as recall
 from memory_node.tools.search_gists import search_gists as search_gists
