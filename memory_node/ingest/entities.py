@@ -114,14 +114,27 @@ class EntityTracker:
         rows = [-1] * len(seen)
         for group in self._groups(seen):
             labels = {kin for index in group for kin in self._like(seen[index].label)}
-            known = np.asarray(sorted(row for label in labels for row in table.rows_of(label)), dtype=np.intp)
+            members = [seen[index] for index in group]
+            known = self._within_reach(table, members, table.rows_of(labels))
             if not len(known):
                 continue
-            costs = self._costs(table, [seen[index] for index in group], known, stamp)
-            within = np.flatnonzero((costs < association.IMPOSSIBLE).any(axis=0))
-            for index, column in zip(group, association.assign(costs[:, within]), strict=True):
-                rows[index] = -1 if column < 0 else int(known[within[column]])
+            costs = self._costs(table, members, known, stamp)
+            for index, column in zip(group, association.assign(costs), strict=True):
+                rows[index] = -1 if column < 0 else int(known[column])
         return rows
+
+    def _within_reach(
+        self, table: EntityTable, seen: Sequence[Sighting], rows: NDArray[np.intp]
+    ) -> NDArray[np.intp]:
+        """Return those rows that one of the sightings may be of, as far as place tells."""
+        if any(sighting.position is None for sighting in seen):
+            return rows
+        settings = self._settings()
+        reach = max(settings.entity_gate_measured, settings.entity_spatial_radius) + float(np.abs(self._offset).max())
+        points = np.array([sighting.position for sighting in seen], dtype=np.float64)[:, :2]
+        places = table.places[rows, :2]
+        near = (np.abs(points[:, None, :] - places[None, :, :]) <= reach).all(axis=2).any(axis=0)
+        return np.asarray(rows[near | np.isnan(places[:, 0])])
 
     def _groups(self, seen: Sequence[Sighting]) -> list[list[int]]:
         groups: list[tuple[set[str], list[int]]] = []

@@ -20,6 +20,7 @@ COLUMNS: tuple[tuple[str, Any, tuple[int, ...], Any], ...] = (
     ("places", np.float64, (3,), np.nan),
     ("measured", bool, (), False),
     ("blocking", bool, (), False),
+    ("missing", bool, (), False),
     ("last_seen", np.int64, (), NEVER),
     ("here_since", np.int64, (), NEVER),
     ("last_looked", np.int64, (), NEVER),
@@ -34,7 +35,7 @@ class EntityTable:
 
     Columns, one value a row, empty rows included:
         places: (N, 3) m, NaN where unknown. measured: whether the place is the thing's own.
-        blocking: whether the thing is there for sure, and so may hide others.
+        blocking: whether the thing is there for sure, and so may hide others. missing: whether it was, and is gone.
         last_seen, here_since: ns of the last sighting, and of the first at the present place.
         last_looked: ns of the last look that was counted as a miss.
         missing_since: ns of the look at which it became missing, NEVER while it is not or when that is forgotten.
@@ -45,6 +46,7 @@ class EntityTable:
         self._states: list[EntityState | None] = []
         self._rows: dict[int, int] = {}
         self._labels: dict[str, set[int]] = {}
+        self._sorted: dict[str, NDArray[np.intp]] = {}
         self._columns: dict[str, NDArray[Any]] = {
             name: np.empty((0, *shape), dtype=type_) for name, type_, shape, _ in COLUMNS
         }
@@ -82,9 +84,10 @@ class EntityTable:
         """Return the row of an entity."""
         return self._rows[id_]
 
-    def rows_of(self, label: str) -> list[int]:
-        """Return the rows of a label, the oldest first."""
-        return sorted(self._labels.get(label, ()))
+    def rows_of(self, labels: Iterable[str]) -> NDArray[np.intp]:
+        """Return the rows of some labels, the oldest first."""
+        found = [rows for label in labels if (rows := self._label_rows(label)) is not None]
+        return np.sort(np.concatenate(found)) if found else np.empty(0, dtype=np.intp)
 
     def add(self, state: EntityState) -> int:
         """Add an entity and return its row."""
@@ -94,6 +97,7 @@ class EntityTable:
         self._states.append(state)
         self._rows[state.id] = row
         self._labels.setdefault(state.label, set()).add(row)
+        self._sorted.pop(state.label, None)
         self.changed(row)
         self.here_since[row] = state.last_seen if state.moved else state.first_seen
         return row
@@ -103,6 +107,7 @@ class EntityTable:
         row = self._rows.pop(id_)
         state = self.at(row)
         self._labels[state.label].discard(row)
+        self._sorted.pop(state.label, None)
         if not self._labels[state.label]:
             del self._labels[state.label]
         self._states[row] = None
@@ -114,10 +119,18 @@ class EntityTable:
         state = self.at(row)
         self.places[row] = np.nan if state.position is None else state.position
         self.measured[row] = state.source is PositionSource.MEASURED
-        self.blocking[row] = self.measured[row] and not (state.tentative or state.missing)
+        sure = self.measured[row] and not state.tentative
+        self.blocking[row], self.missing[row] = sure and not state.missing, sure and state.missing
         self.last_seen[row] = state.last_seen
         if not state.missing:
             self.missing_since[row] = NEVER
+
+    def _label_rows(self, label: str) -> NDArray[np.intp] | None:
+        if label not in self._labels:
+            return None
+        if label not in self._sorted:
+            self._sorted[label] = np.array(sorted(self._labels[label]), dtype=np.intp)
+        return self._sorted[label]
 
     def _grow(self, capacity: int) -> None:
         for name, type_, shape, empty in COLUMNS:

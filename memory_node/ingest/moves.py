@@ -34,11 +34,17 @@ NOT_MOVED = 1e5
 
 def follow(tx: Transaction, table: EntityTable, labels: Iterable[str], now: int) -> None:
     """Join, among the things of labels that may name one class, those that are missing with those that turned up."""
-    rows = [row for label in labels for row in table.rows_of(label) if table.measured[row]]
-    known = [state for state in (table.at(row) for row in rows) if not state.tentative]
-    if not any(state.missing for state in known):
+    rows = table.rows_of(labels)
+    missing = table.missing[rows]
+    if not missing.any():
         return
-    newcomers = [state for state in known if not (state.moved or state.missing)]
+    there = rows[table.blocking[rows]]
+    later = there[table.here_since[there] > table.last_seen[rows[missing]].min()]
+    newcomers = [state for state in map(table.at, later.tolist()) if not state.moved]
+    if not newcomers:
+        return
+    unseen = there[table.last_seen[there] < max(state.first_seen for state in newcomers)]
+    known = [table.at(row) for row in sorted([*rows[missing].tolist(), *unseen.tolist()])]
     costs = np.array([[_cost(table, old, new, now) for old in known] for new in newcomers]).reshape(-1, len(known))
     for new, column in zip(newcomers, association.assign(costs, alone=NOT_MOVED), strict=True):
         if column >= 0 and known[column].missing and _settled(table, known, known[column], new, now):

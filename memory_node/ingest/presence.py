@@ -11,13 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from memory_node.graph import PositionSource
 from memory_node.ingest.association import measured_variance, normalise_label, usable
 from memory_node.storage.entities import EntityState
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from memory_node.graph import Look, Position
@@ -121,8 +120,9 @@ def miss(state: EntityState, rim: bool = False) -> bool:
 
 def join(weights: tuple[float, float], places: tuple[Position, Position]) -> Position:
     """Return the weighted mean of two positions."""
-    x, y, z = (np.average(axis, weights=weights) for axis in zip(*places, strict=True))
-    return float(x), float(y), float(z)
+    share = weights[1] / (weights[0] + weights[1])
+    (ax, ay, az), (bx, by, bz) = places
+    return ax + share * (bx - ax), ay + share * (by - ay), az + share * (bz - az)
 
 
 def deviation(weight: float, source: PositionSource) -> float:

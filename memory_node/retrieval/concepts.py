@@ -114,34 +114,43 @@ room; warehouse; workshop
 
 
 @cache
-def _groups() -> dict[str, frozenset[int]]:
+def groups() -> tuple[tuple[str, ...], ...]:
+    """Return the names of each thing, normalised, the commonest first; rooms come last."""
+    return _parsed(_THINGS) + _parsed(_ROOMS)
+
+
+def _parsed(text: str) -> tuple[tuple[str, ...], ...]:
+    things = (thing.split("/") for thing in text.split(";"))
+    return tuple(tuple(" ".join(name.replace("-", " ").split()) for name in names) for names in things)
+
+
+@cache
+def _numbers() -> dict[str, frozenset[int]]:
     found: dict[str, set[int]] = {}
-    for number, thing in enumerate(f"{_THINGS};{_ROOMS}".replace("\n", " ").split(";")):
-        for name in thing.split("/"):
-            words = " ".join(name.replace("-", " ").split())
-            if words:
-                found.setdefault(words, set()).add(number)
+    for number, names in enumerate(groups()):
+        for name in names:
+            found.setdefault(name, set()).add(number)
     return {name: frozenset(numbers) for name, numbers in found.items()}
 
 
 def things(name: str) -> frozenset[int]:
     """Return the things that a normalised name, or its singular, may mean, as numbers; none when it isn't known."""
-    groups = _groups()
+    numbers = _numbers()
     for form in (name, *_singulars(name)):
-        if form in groups:
-            return groups[form]
+        if form in numbers:
+            return numbers[form]
     return frozenset()
 
 
 def is_room(name: str) -> bool:
     """Tell whether a normalised name means a kind of room, which what stands in it tells as well as its name does."""
-    return any(name == room for thing in _ROOMS.split(";") for room in (" ".join(n.split()) for n in thing.split("/")))
+    return any(name in names for names in _parsed(_ROOMS))
 
 
 def names(name: str) -> list[str]:
     """Return all names of the things that a name may mean, itself first; only itself when it isn't known."""
     meant = things(name)
-    return [name, *(other for other, numbers in _groups().items() if numbers & meant and other != name)]
+    return [name, *(other for other, numbers in _numbers().items() if numbers & meant and other != name)]
 
 
 def same_word(a: str, b: str) -> bool:
