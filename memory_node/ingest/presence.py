@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memory_node.graph import PositionSource
-from memory_node.ingest.association import measured_variance, normalise_label, usable
+from memory_node.ingest.association import PLACE_NOISE, UNMATCHED, measured_variance, normalise_label, usable
 from memory_node.storage.entities import EntityState
 
 if TYPE_CHECKING:
@@ -147,9 +147,18 @@ def _place(state: EntityState, sighting: Sighting, offset: NDArray[np.float64]) 
     place, weight = sighting.position, 1.0 / sighting.variance
     if sighting.source is PositionSource.MEASURED:
         place = (place[0] - float(offset[0]), place[1] - float(offset[1]), place[2] - float(offset[2]))
-    if state.position is None or state.source is not sighting.source:
+    if state.position is None or state.source is not sighting.source or _walked(state, place, sighting):
         state.position, state.weight, state.source = place, weight, sighting.source
     else:
         state.position = join((state.weight, weight), (state.position, place))
         state.weight += weight
     state.stddev = deviation(state.weight, state.source)
+
+
+def _walked(state: EntityState, place: Position, sighting: Sighting) -> bool:
+    """Tell whether a thing that only its track id holds together has left the place it had."""
+    assert state.position is not None
+    if not sighting.track_id or sighting.source is not PositionSource.MEASURED:
+        return False
+    variance = sighting.variance + state.stddev**2 + PLACE_NOISE**2
+    return math.dist(state.position, place) ** 2 > UNMATCHED * variance

@@ -47,7 +47,7 @@ board / pinboard; telephone / phone / landline; cell phone / mobile phone / smar
 headphones / headset / earphones; microphone / mic; webcam; camera; security camera / surveillance camera / cctv
 camera; usb stick / flash drive / thumb drive / memory stick; charger / phone charger; router / wifi router; server;
 server rack; calculator; pen / ballpoint pen / biro; pencil; marker / felt tip pen / felt pen; eraser / rubber; ruler;
-scissors / shears; stapler; hole punch; paper clip / paperclip; sticky note / post-it note / post it note; tape /
+scissors / shears; stapler; hole punch; paper clip / paperclip; sticky note / post-it note; tape /
 adhesive tape / sticky tape; glue / adhesive; envelope; paper / sheet of paper; folder / binder / ring binder; filing
 cabinet / file cabinet; book; magazine; newspaper / paper; calendar; badge / id card / name tag; water cooler / water
 dispenser; vending machine;

@@ -1,0 +1,257 @@
+"""Merging duplicates, splitting them again, and things that sentences name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from entities.scene import Scene
+
+from memory_node.errors import InvalidArgument
+from memory_node.graph import EdgeType, Kind, Node, PositionSource
+from memory_node.housekeeping.entities import MergeEntities, NameThings, split_entity
+from memory_node.housekeeping.runtime import JobContext, JobRunner
+from memory_node.protocols import NamedThing, SummaryRow
+from memory_node.storage import edges, entities, nodes
+
+A, NEARBY = (2.0, 0.0, 0.5), (2.9, 0.0, 0.5)
+FACING_A = (0.0, 0.0, 0.0)
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Iterator[Scene]:
+    with Scene(tmp_path) as opened:
+        yield opened
+
+
+class Namer:
+    """A language model that answers by a rule."""
+
+    name = "namer"
+
+    def __init__(self, rule: Callable[[Sequence[SummaryRow]], object]) -> None:
+        self.rule = rule
+        self.rows: list[SummaryRow] = []
+
+    def summarize(self, rows: Sequence[SummaryRow], max_chars: int) -> str:
+        return "things"
+
+    def extract(self, rows: Sequence[SummaryRow]) -> list[NamedThing]:
+        self.rows += rows
+        return self.rule(rows)  # type: ignore[return-value]
+
+
+def runner(scene: Scene, namer: Namer | None = None) -> JobRunner:
+    context = JobContext(
+        db=scene.db,
+        settings=lambda: scene.settings,
+        now_ns=lambda: 0,
+        session_id=lambda: scene.session,
+        summarizer=namer,
+    )
+    return JobRunner(context, [MergeEntities(), NameThings(scene.tracker)])
+
+
+def drifted(scene: Scene) -> tuple[int, int]:
+    """A cup that after drift was taken for another one; returns both ids."""
+    for _ in range(6):
+        scene.look(("cup", A))
+    for _ in range(2):
+        scene.look(("cup", NEARBY))
+    first, second = scene.known()
+    return first.id, second.id
+
+
+def sentence(scene: Scene, text: str, position: tuple[float, float, float] | None) -> int:
+    scene.second += 1.0
+    stamp = round(scene.second * 1e9)
+    node = Node(
+        id=0,
+        kind=Kind.OBSERVATION,
+        layer="scene",
+        text=text,
+        text_id=None,
+        stamp=stamp,
+        last_stamp=stamp,
+        position=position,
+        position_source=PositionSource.OBSERVER if position else PositionSource.NONE,
+        frame="map",
+        map_id="house",
+        session_id=scene.session,
+    )
+    return scene.db.write(lambda tx: nodes.insert(tx, node))
+
+
+def test_duplicates_become_one_by_the_weight_of_their_sightings(scene: Scene) -> None:
+    """F46"""
+    first, second = drifted(scene)
+    observations = scene.observations(first) + scene.observations(second)
+    assert runner(scene).run("merge_entities").wrote == 1
+    cup = scene.only()
+    assert (cup.id, cup.sightings) == (first, 8)
+    assert cup.position == pytest.approx((2.0 + 0.9 * 2 / 8, 0.0, 0.5))
+    assert scene.observations(first) == observations
+    with scene.db.read() as conn:
+        assert entities.resolve(conn, second) == first
+        assert entities.get(conn, second) == cup
+        assert entities.resolve(conn, 999) == 0
+        assert [node.text for node in nodes.fetch(conn, [second])] == [None]
+    assert scene.observations(second) == observations
+
+
+def test_a_job_run_twice_changes_nothing(scene: Scene) -> None:
+    """F43: nothing but a sighting makes last_seen younger."""
+    drifted(scene)
+    jobs = runner(scene)
+    jobs.run("merge_entities")
+    before = scene.rows()
+    assert jobs.run("merge_entities").wrote == 0
+    assert runner(scene).run("merge_entities").wrote == 0
+    assert scene.rows() == before
+
+
+def test_things_seen_together_are_never_merged(scene: Scene) -> None:
+    """F45"""
+    scene.look(("cup", A), ("cup", (2.2, 0.0, 0.5)))
+    for _ in range(4):
+        scene.look(("cup", (1.9, 0.0, 0.5)))
+        scene.look(("cup", (2.3, 0.0, 0.5)))
+    assert runner(scene).run("merge_entities").wrote == 0
+    assert len(scene.known()) == 2
+
+
+def test_things_apart_are_never_merged(scene: Scene) -> None:
+    """F45"""
+    for _ in range(3):
+        scene.look(("chair", A))
+    for _ in range(3):
+        scene.look(("chair", (5.0, 0.0, 0.5)))
+    runner(scene).run("merge_entities")
+    assert len(scene.known()) == 2
+
+
+def test_the_tracker_goes_on_with_the_merged_one(scene: Scene) -> None:
+    first, _ = drifted(scene)
+    runner(scene).run("merge_entities")
+    scene.look(("cup", (2.2, 0.0, 0.5)))
+    assert (scene.only().id, scene.only().sightings) == (first, 9)
+
+
+def test_a_wrong_merge_is_split_and_stays_split(scene: Scene) -> None:
+    first, second = drifted(scene)
+    of_second = scene.observations(second)
+    jobs = runner(scene)
+    jobs.run("merge_entities")
+    new = scene.db.write(lambda tx: split_entity(tx, second, of_second))
+    old, split = scene.known()
+    assert (old.id, split.id) == (first, new)
+    assert (old.sightings, split.sightings) == (6, 2)
+    assert old.position == pytest.approx(A)
+    assert split.position == pytest.approx(NEARBY)
+    assert scene.observations(new) == of_second
+    assert split.first_seen > old.last_seen
+    jobs.run("merge_entities")
+    assert len(scene.known()) == 2
+
+
+@pytest.mark.parametrize(("id_", "which"), [(999, "id"), (None, "observation_ids")])
+def test_a_split_says_what_was_wrong(scene: Scene, id_: int | None, which: str) -> None:
+    scene.look(("cup", A))
+    cup = scene.only().id
+    with pytest.raises(InvalidArgument) as caught:
+        scene.db.write(lambda tx: split_entity(tx, id_ or cup, scene.observations(cup)))
+    assert caught.value.argument == which
+
+
+def test_words_that_turn_out_to_mean_the_same_are_merged(tmp_path: Path) -> None:
+    from memory_node.storage import vectors
+
+    with Scene(tmp_path) as scene:
+        for word in ("sofa", "couch"):
+            for _ in range(2):
+                scene.look((word, A))
+        assert len(scene.known()) == 2
+
+        def embed(tx: object) -> None:
+            model = vectors.open_model(tx, "words", 2)  # type: ignore[arg-type]
+            vectors.activate(tx, model.id)  # type: ignore[arg-type]
+            for word, vector in (("sofa", [1.0, 0.0]), ("couch", [0.9, math.sqrt(0.19)])):
+                text = tx.conn.execute("SELECT id FROM text WHERE body = ?", (word,)).fetchone()[0]  # type: ignore[attr-defined]
+                vectors.add_text(tx, model.id, text, np.float32([vector]))  # type: ignore[arg-type]
+
+        scene.db.write(embed)
+        runner(scene).run("merge_entities")
+        assert (scene.only().name, scene.only().sightings) == ("sofa", 4)
+
+
+def test_named_things_belong_to_the_sentence_that_named_them(scene: Scene) -> None:
+    kitchen = sentence(scene, "a mug by the sink", (1.0, 0.0, 0.0))
+    office = sentence(scene, "a printer", (9.0, 0.0, 0.0))
+    namer = Namer(
+        lambda rows: [
+            NamedThing(kitchen, "Mug", "tableware", 0.8),
+            NamedThing(kitchen, "sink"),
+            NamedThing(office, "printer"),
+        ]
+    )
+    assert runner(scene, namer).run("name_things").wrote == 3
+    mug, sink, printer = scene.known()
+    assert (mug.name, mug.entity_type, mug.position, mug.position_source) == (
+        "mug",
+        "tableware",
+        (1.0, 0.0, 0.0),
+        PositionSource.OBSERVER,
+    )
+    assert [scene.observations(thing.id) for thing in (mug, sink, printer)] == [[kitchen], [kitchen], [office]]
+    assert (sink.position, printer.position) == ((1.0, 0.0, 0.0), (9.0, 0.0, 0.0))
+    with scene.db.read() as conn:
+        together = {(e.source, e.target) for e in edges.of(conn, sink.id) if e.type is EdgeType.COOCCURS_WITH}
+    assert together == {(mug.id, sink.id)}
+
+
+def test_sentences_are_read_once(scene: Scene) -> None:
+    """F43"""
+    id_ = sentence(scene, "a mug", (1.0, 0.0, 0.0))
+    namer = Namer(lambda rows: [NamedThing(rows[0].id, "mug")])
+    jobs = runner(scene, namer)
+    jobs.run("name_things")
+    before = scene.rows()
+    jobs.run("name_things")
+    assert [row.id for row in namer.rows] == [id_]
+    assert scene.rows() == before
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [None, "no list", [None], [NamedThing(999, "ghost")], [NamedThing(-1, "")], [{"name": "mug"}]],
+)
+def test_bad_answers_of_a_language_model_are_skipped(scene: Scene, answer: object) -> None:
+    """F47: bad items are skipped."""
+    sentence(scene, "a mug", (1.0, 0.0, 0.0))
+    assert runner(scene, Namer(lambda rows: answer)).run("name_things").error == ""
+    assert scene.known() == []
+
+
+def test_odd_items_beside_good_ones_are_skipped(scene: Scene) -> None:
+    """F47"""
+    id_ = sentence(scene, "a mug", None)
+    good = NamedThing(id_, "mug", confidence=math.nan)
+    runner(scene, Namer(lambda rows: [NamedThing(id_, "  "), good, good])).run("name_things")
+    assert (scene.only().name, scene.only().sightings, scene.only().position) == ("mug", 1, None)
+
+
+def test_a_failing_language_model_leaves_everything_as_it_was(scene: Scene) -> None:
+    """F47"""
+    sentence(scene, "a mug", (1.0, 0.0, 0.0))
+
+    def fail(rows: Sequence[SummaryRow]) -> object:
+        raise TimeoutError("no answer")
+
+    assert "no answer" in runner(scene, Namer(fail)).run("name_things").error
+    assert scene.known() == []
+    good = Namer(lambda rows: [NamedThing(rows[0].id, "mug")])
+    runner(scene, good).run("name_things")
+    assert scene.only().name == "mug"

@@ -1,0 +1,107 @@
+"""Names of things, thresholds, and the clusters that places are."""
+
+from __future__ import annotations
+
+import pytest
+
+from memory_node.graph import Place, PositionSource
+from memory_node.retrieval import concepts, naming, places, thresholds
+from memory_node.retrieval.places import Evidence, Scored
+
+
+@pytest.mark.parametrize(
+    ("text", "concept"),
+    [
+        ("Where is the red chair?", "red chair"),
+        ("cup", "cup"),
+        ("find my Coffee-Mug!", "coffee mug"),
+        ("the", "the"),
+        ("?", ""),
+    ],
+)
+def test_what_a_question_asks_for(text: str, concept: str) -> None:
+    assert naming.concept_of(text) == concept
+
+
+@pytest.mark.parametrize(
+    ("concept", "label", "cosine", "fit"),
+    [
+        ("cup", "cup", None, 1.0),
+        ("cups", "cup", None, 1.0),
+        ("couch", "sofa", 0.1, naming.OTHER_NAME),
+        ("red couch", "sofa", None, naming.KIND_OF),
+        ("chair", "office chair", None, naming.KIND_OF),
+        ("oven", "refrigerator", 0.9, 0.0),
+        ("wine glass", "glass", 0.9, 0.0),
+        ("gizmo", "cup", 0.59, 0.0),
+        ("gizmo", "cup", 0.61, 0.61),
+        ("gizmo", "cup", None, 0.0),
+    ],
+)
+def test_how_well_a_label_fits(concept: str, label: str, cosine: float | None, fit: float) -> None:
+    assert naming.fit(concept, label, cosine, 0.6) == fit
+
+
+def test_every_name_is_normalised_and_stands_once_with_a_thing() -> None:
+    from memory_node.ingest.association import normalise_label
+
+    assert len(concepts.groups()) > 400
+    for names in concepts.groups():
+        assert len(set(names)) == len(names)
+        assert [normalise_label(name) for name in names] == list(names)
+
+
+def test_rooms_are_rooms() -> None:
+    assert concepts.is_room("kitchen") and concepts.is_room("sitting room")
+    assert not concepts.is_room("oven")
+
+
+def test_thresholds_by_model_and_by_setting() -> None:
+    known = thresholds.of_model("sentence-transformers/all-MiniLM-L6-v2")
+    assert known == thresholds.of_model("all-MiniLM-L6-v2")
+    assert known.label > known.sentence
+    assert thresholds.of_model("all-MiniLM-L6-v2", chosen=0.8).label == 0.8
+
+
+def piece(x: float, relevance: float = 0.9, seconds: float = 0.0, map_id: str = "", support: int = 1) -> Evidence:
+    stamp = round(seconds * 1e9)
+    return Evidence((x, 0.0, 0.0), PositionSource.OBSERVER, relevance, stamp, stamp, support, "map", map_id)
+
+
+def test_clusters_are_real_places() -> None:
+    found = places.clusters([piece(0.0), piece(1.0), piece(2.0), piece(40.0, 0.8)])
+    near, far = sorted((scored.place for scored in found), key=lambda place: place.position[0])
+    assert near.position == pytest.approx((1.0, 0.0, 0.0))
+    assert (near.radius, near.support, near.confidence) == (pytest.approx(1.0), 3, pytest.approx(0.9 * 3 / 4))
+    assert far.position == pytest.approx((40.0, 0.0, 0.0))
+    assert (far.radius, far.confidence) == (0.0, pytest.approx(0.4))
+
+
+def test_a_long_row_of_evidence_is_no_single_place() -> None:
+    found = places.clusters([piece(float(x)) for x in range(40)])
+    assert len(found) >= 4
+    assert max(scored.place.radius for scored in found) < 6.0
+
+
+def test_places_of_two_maps_are_two_places() -> None:
+    assert len(places.clusters([piece(0.0, map_id="a"), piece(0.0, map_id="b")])) == 2
+
+
+def test_no_evidence_is_no_place() -> None:
+    assert places.clusters([]) == []
+    assert places.ranked([], 3600.0) == []
+
+
+def test_recency_decides_between_equals() -> None:
+    def place(seconds: float, confidence: float) -> Scored:
+        stamp = round(seconds * 1e9)
+        return Scored(Place((0.0, 0.0, 0.0), "map", PositionSource.MEASURED, 0.1, confidence, 3, 0, stamp), 1.0)
+
+    old, new, doubtful = place(0.0, 0.9), place(7200.0, 0.9), place(7200.0, 0.3)
+    order = places.ranked([old, doubtful, new], 3600.0)
+    assert [(scored.place.last_seen, scored.place.confidence) for scored in order] == [
+        (7_200_000_000_000, 0.9),
+        (0, 0.9),
+        (7_200_000_000_000, 0.3),
+    ]
+    assert order[1].score == pytest.approx(0.9 * (0.7 + 0.3 * 0.25))
