@@ -80,7 +80,8 @@ class VectorIndex:
     def waiting(self) -> int:
         """Vectors that will be inserted into the graph and are searched exactly until then."""
         view = self.view
-        return view.count - view.indexed if self._graph is not None or view.count >= EXACT_BELOW else 0
+        late = int(view.alive()[view.indexed :].sum())
+        return late if self._graph is not None or len(self) >= EXACT_BELOW else 0
 
     @property
     def state(self) -> dict[str, int]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from memory_node.index.chronicle import in_time
 from memory_node.index.nearest import nearest
 from memory_node.index.places import PlaceIndex
@@ -25,8 +26,9 @@ def random_rows(rng: np.random.Generator, ids: np.ndarray, side: float = 100.0) 
         "id": ids, "text": rng.integers(0, max(2, n // 3), n), "stamp": stamp,
         "last_stamp": stamp + rng.integers(0, 3, n) * SECOND,
         "x": np.where(known, rng.random(n) * side, np.nan), "y": np.where(known, rng.random(n) * side, np.nan),
-        "z": np.where(known, rng.random(n) * 3.0, np.nan), "confidence": rng.random(n), "episode": rng.integers(0, 5, n),
-        "kind": rng.integers(1, 4, n), "layer": rng.integers(1, 4, n), "map": rng.integers(0, 2, n),
+        "z": np.where(known, rng.random(n) * 3.0, np.nan), "confidence": rng.random(n),
+        "episode": rng.integers(0, 5, n), "kind": rng.integers(1, 4, n),
+        "layer": rng.integers(1, 4, n), "map": rng.integers(0, 2, n),
         "tier": np.ones(n, dtype=int), "internal": rng.random(n) < 0.1,
     }  # fmt: skip
 

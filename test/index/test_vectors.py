@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from memory_node.index import cachefile, effort, exact, vectors
 from memory_node.index.hnsw import Graph
 from memory_node.index.vectors import VectorIndex
