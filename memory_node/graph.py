@@ -1,6 +1,6 @@
 """Frozen records of the graph's nodes and edges, and of what callers hand in.
 
-Times are integer nanoseconds of the node's clock, positions are metres in a named frame (REP-103), or None when unknown.
+Times are integer nanoseconds of the node's clock; positions are metres in a named frame (REP-103), None when unknown.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ class Node:
 
     Attributes:
         text: None when archived.
-        stamp, last_stamp: span of an observation's repeats, an episode, a gist's members, or an entity's sightings (ns).
+        stamp, last_stamp: span of repeats, of an episode, of a gist's members, or of an entity's sightings (ns).
         stamp_source: "header", "receive" (with reason after a colon), "caller" or "" .
         repeats: how many readings this row counts.
         value, unit: of a body reading, else None and "".

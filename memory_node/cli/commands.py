@@ -7,9 +7,9 @@ import dataclasses
 import json
 import sys
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from memory_node.errors import InvalidArgument
 from memory_node.graph import Node
@@ -61,8 +61,7 @@ def inspect(args: argparse.Namespace) -> int:
 
 def export(args: argparse.Namespace) -> int:
     """Write all nodes, a JSON object a line, with the edges that begin at them."""
-    target = Path(args.to).open("w", encoding="utf-8") if args.to else nullcontext(sys.stdout)
-    with Memory.open(args.db, read_only=True) as memory, target as out:
+    with Memory.open(args.db, read_only=True) as memory, _writing(args.to) as out:
         after = 0
         while page := memory.nodes(after_id=after, limit=_PAGE):
             for node in page:
@@ -95,6 +94,10 @@ def tools(args: argparse.Namespace) -> int:
     only = [name.strip() for name in args.only.split(",") if name.strip()]
     print(catalogue.render(args.format, only))
     return 0
+
+
+def _writing(path: str | None) -> AbstractContextManager[TextIO]:
+    return Path(path).open("w", encoding="utf-8") if path else nullcontext(sys.stdout)
 
 
 def _as_json(memory: Memory, node: Node) -> dict[str, Any]:

@@ -83,7 +83,7 @@ class JobContext:
         session_id: id of the present session; looks at the clock first, so that a jump has opened a new one.
         summarizer: the language model, or None: extractive gists only.
         similar: text ids most like a vector and their cosines, at most k, among texts in the index; None: no embedder.
-        save_index: writes the caches of the indexes, off the GIL; returns whether there was anything new.
+        save_index: writes the caches of the indexes when they have changed.
         foreground: queries being answered.
         forced: somebody asked for this run, so nothing is held back to be done in one go later.
         dry_run: tell what would be done, write nothing.
@@ -96,7 +96,7 @@ class JobContext:
     session_id: Callable[[], int]
     summarizer: Summarizer | None = None
     similar: Callable[[Any, int], tuple[Sequence[int], Sequence[float]]] | None = None
-    save_index: Callable[[], bool] = lambda: False
+    save_index: Callable[[], None] = lambda: None
     foreground: Foreground = field(default_factory=Foreground)
     closing: threading.Event = field(default_factory=threading.Event)
     forced: bool = True

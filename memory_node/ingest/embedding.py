@@ -208,7 +208,7 @@ class EmbeddingQueue:
             raise EmbedderError(f"the embedder gave {found.shape[1]} dimensions, its model has {self._model.dim}")
         self.error = ""
         norms = np.linalg.norm(found, axis=1, keepdims=True)
-        return found / np.where(norms > 0, norms, 1.0)
+        return (found / np.where(norms > 0, norms, 1.0)).astype(np.float32)
 
     def _known_model(self) -> Model:
         if self._model is None:
