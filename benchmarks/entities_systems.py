@@ -217,7 +217,7 @@ class Emem(System):
         """Of the entities of a sighting's batch, that of its own label."""
         wanted = set(ids)
         names = {entity.id: entity.name for entity in self.memory.store.query_entities(n_results=CONFIRMED_LIMIT)}
-        rows = self.memory.store._conn.execute("SELECT source_id, target_id FROM edges WHERE edge_type = 'observed_in'")
+        rows = self.memory.store._db.execute("SELECT source_id, target_id FROM edges WHERE edge_type = 'observed_in'")
         return {row[1]: row[0] for row in rows if row[1] in wanted and names.get(row[0]) == self.labels.get(row[1])}
 
     def count(self) -> int:

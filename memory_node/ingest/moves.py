@@ -14,6 +14,8 @@ from memory_node.ingest.entity_table import NEVER, EntityTable
 from memory_node.storage import entities
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from memory_node.storage.database import Transaction
     from memory_node.storage.entities import EntityState
 
@@ -23,9 +25,13 @@ NEIGHBOURHOOD = 3.0
 """m around a thing in which others tell whether that ground was known before."""
 AWAY_COST, MOST_AWAY = 4.0, 3.0
 """What each stretch of being away costs, and from how many on it makes no difference."""
+STRAY_COST, STRAYS = 2.0, 2
+"""What sightings at the old place after the first at the new one cost, and how many may be of something beside it."""
 LEAST = 1e-3
 METRES = 5.0
 """m of way that make it e times less likely."""
+SHADOW = 3
+"""Sightings up to which a missing thing beside another of its class may be a duplicate of it."""
 GONE = 0.15
 """Belief under which a missing thing is gone beyond doubt: one more miss than makes it missing."""
 NOT_MOVED = 1e5
@@ -35,20 +41,28 @@ NOT_MOVED = 1e5
 def follow(tx: Transaction, table: EntityTable, labels: Iterable[str], now: int) -> None:
     """Join, among the things of labels that may name one class, those that are missing with those that turned up."""
     rows = table.rows_of(labels)
-    missing = table.missing[rows]
-    if not missing.any():
+    there, missing = rows[table.blocking[rows]], rows[table.missing[rows]]
+    missing = missing[[not _is_shadow(table, row, there) for row in missing.tolist()]] if len(missing) else missing
+    if not len(missing):
         return
-    there = rows[table.blocking[rows]]
-    later = there[table.here_since[there] > table.last_seen[rows[missing]].min()]
+    later = there[table.here_since[there] > table.here_since[missing].min()]
     newcomers = [state for state in map(table.at, later.tolist()) if not state.moved]
     if not newcomers:
         return
     unseen = there[table.last_seen[there] < max(state.first_seen for state in newcomers)]
-    known = [table.at(row) for row in sorted([*rows[missing].tolist(), *unseen.tolist()])]
-    costs = np.array([[_cost(table, old, new, now) for old in known] for new in newcomers]).reshape(-1, len(known))
+    known = [table.at(row) for row in sorted([*missing.tolist(), *unseen.tolist()])]
+    costs = np.array([[_cost(tx, table, old, new, now) for old in known] for new in newcomers]).reshape(-1, len(known))
     for new, column in zip(newcomers, association.assign(costs, alone=NOT_MOVED), strict=True):
         if column >= 0 and known[column].missing and _settled(table, known, known[column], new, now):
             move(tx, table, known[column], new)
+
+
+def _is_shadow(table: EntityTable, row: int, there: NDArray[np.intp]) -> bool:
+    """Tell whether a missing thing was only a few stray sightings of one that is there: it has not gone anywhere."""
+    if table.at(row).sightings > SHADOW or not len(there):
+        return False
+    apart = np.linalg.norm(table.places[there] - table.places[row], axis=1)
+    return bool((apart <= MOVED).any())
 
 
 def _settled(
@@ -90,20 +104,29 @@ def move(tx: Transaction, table: EntityTable, old: EntityState, new: EntityState
     table.here_since[row], table.seen_from[row] = new.first_seen, seen_from
 
 
-def _cost(table: EntityTable, old: EntityState, new: EntityState, now: int) -> float:
+def _cost(tx: Transaction, table: EntityTable, old: EntityState, new: EntityState, now: int) -> float:
     """How unlikely it is that old turned up as new, as the negative log of a likelihood.
 
     Old left between its last sighting and the look that missed it, at any time alike, and must have left before new was
     seen. While it was missing the world was looked at again and again without it, in stretches of that same length.
     """
-    if old.last_seen >= new.first_seen or not _ground_known(table, new, old):
-        return association.IMPOSSIBLE
-    assert old.position is not None and new.position is not None
     gone = int(table.missing_since[table.row(old.id)])
     stretch = max(1, (now if gone == NEVER else gone) - old.last_seen)
+    overlap = old.last_seen >= new.first_seen
+    if (overlap and not _strayed(tx, old, new, stretch)) or not _ground_known(table, new, old):
+        return association.IMPOSSIBLE
+    assert old.position is not None and new.position is not None
     left = min(1.0, max(LEAST, (new.first_seen - old.last_seen) / stretch))
     away = 0.0 if gone == NEVER else max(0, new.first_seen - gone) / stretch
-    return AWAY_COST * min(away, MOST_AWAY) - math.log(left) + math.dist(old.position, new.position) / METRES
+    cost = STRAY_COST * overlap + AWAY_COST * min(away, MOST_AWAY) - math.log(left)
+    return cost + math.dist(old.position, new.position) / METRES
+
+
+def _strayed(tx: Transaction, old: EntityState, new: EntityState, stretch: int) -> bool:
+    """Tell whether old, known for long when new turned up, is gone, and was seen since by stray sightings at most."""
+    if old.confidence > GONE or new.first_seen - old.first_seen <= stretch or old.last_seen - new.first_seen > stretch:
+        return False
+    return entities.sightings_since(tx.conn, old.id, new.first_seen) <= STRAYS
 
 
 def _ground_known(table: EntityTable, new: EntityState, old: EntityState) -> bool:

@@ -237,6 +237,12 @@ def observations(conn: sqlite3.Connection, entity_id: int) -> list[int]:
     return edges.targets(conn, resolve(conn, entity_id), EdgeType.OBSERVED_IN)
 
 
+def sightings_since(conn: sqlite3.Connection, id_: int, stamp: int) -> int:
+    """Return how many observations saw an entity at or after a stamp."""
+    sql = "SELECT count(*) FROM edge JOIN node ON node.id = target WHERE source = ? AND type = ? AND stamp >= ?"
+    return int(conn.execute(sql, (id_, int(EdgeType.OBSERVED_IN), stamp)).fetchone()[0])
+
+
 def count(conn: sqlite3.Connection, tentative: bool | None = None) -> int:
     """Return how many entities there are; tentative: only those that are, or are not."""
     sql = "SELECT count(*) FROM entity WHERE merged_into = 0"
