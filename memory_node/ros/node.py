@@ -264,6 +264,7 @@ class _Open:
         try:
             self.deactivate()
         finally:
+            self.subscriptions.destroy()
             self.reporting.close()
             self._node.destroy_timer(self._timer)
             for service in self._services:

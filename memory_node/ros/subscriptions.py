@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from rclpy.callback_groups import CallbackGroup, MutuallyExclusiveCallbackGroup
 from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
@@ -16,6 +16,7 @@ from rclpy.subscription import Subscription
 
 from memory_node.ingest.intake import Intake
 from memory_node.ingest.layers import LayerSettings
+from memory_node.ros.listener import Listener
 
 _DURABILITY = {
     "volatile": DurabilityPolicy.VOLATILE,
@@ -50,7 +51,6 @@ class Feed:
     layer: LayerSettings
     topic: str
     take: Callable[[bytes, str], None]
-    group: CallbackGroup = field(default_factory=MutuallyExclusiveCallbackGroup)
     subscription: Subscription | None = None
     type_name: str = ""
     reliable: bool = True
@@ -64,6 +64,8 @@ class Subscriptions:
 
     def __init__(self, node: Node, intake: Intake, layers: Iterable[LayerSettings]) -> None:
         self._node = node
+        self._listener = Listener(node)
+        self._lock = threading.RLock()
         self._feeds = {layer.name: self._feed(layer, intake) for layer in layers}
         self._triggers = [
             Feed(
@@ -95,16 +97,22 @@ class Subscriptions:
 
     def close(self) -> None:
         """Stop listening."""
-        self._active = False
-        for feed in (*self._feeds.values(), *self._triggers):
-            self._drop(feed)
+        with self._lock:
+            self._active = False
+            for feed in (*self._feeds.values(), *self._triggers):
+                self._drop(feed)
+
+    def destroy(self) -> None:
+        """Stop listening for good."""
+        self.close()
+        self._listener.close()
 
     def refresh(self) -> None:
         """Look at the publishers of each topic, and subscribe as fits them."""
-        if not self._active:
-            return
-        for feed in (*self._feeds.values(), *self._triggers):
-            self._refresh(feed)
+        with self._lock:
+            for feed in (*self._feeds.values(), *self._triggers):
+                if self._active:
+                    self._refresh(feed)
 
     def _refresh(self, feed: Feed) -> None:
         offers = self._node.get_publishers_info_by_topic(feed.topic)
@@ -147,19 +155,18 @@ class Subscriptions:
         feed.type_name, feed.reliable = type_name, reliable
         policy = ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT
         durability = _DURABILITY[feed.layer.durability]
-        feed.subscription = self._node.create_subscription(
+        feed.subscription = self._listener.node.create_subscription(
             message_type,
             feed.topic,
             lambda data: feed.take(data, type_name),
             QoSProfile(depth=feed.layer.depth, reliability=policy, durability=durability),
-            callback_group=feed.group,
             event_callbacks=SubscriptionEventCallbacks(incompatible_qos=lambda event: self._incompatible(feed, event)),
             raw=True,
         )
 
     def _incompatible(self, feed: Feed, event: Any) -> None:
         if feed.layer.reliability == "auto" and "RELIABILITY" in str(event.last_policy_kind):
-            self._refresh(feed)
+            self.refresh()
             return
         policy = str(event.last_policy_kind).rpartition(".")[2].lower()
         feed.problem = f"a publisher of {feed.topic} offers another {policy} than the layer asks for"
@@ -169,7 +176,7 @@ class Subscriptions:
 
     def _drop(self, feed: Feed) -> None:
         if feed.subscription is not None:
-            self._node.destroy_subscription(feed.subscription)
+            self._listener.node.destroy_subscription(feed.subscription)
             feed.subscription = None
 
     def nearest_topics(self, feed: Feed) -> list[str]:

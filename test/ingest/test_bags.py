@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from rosbags.highlevel import AnyReader
-from rosbags.typesys import Stores, get_typestore
+from support.bags import BAGS, messages, odometry_of
 from support.fakes import FakeClock
 from support.ros_messages import string
 
@@ -21,7 +19,6 @@ from memory_node.ingest.intake import Intake
 from memory_node.ingest.layers import LayerSettings
 from memory_node.memory import Memory
 
-BAGS = Path(__file__).resolve().parents[3] / "shared" / "bags"
 CLOCK = "/clock"
 STRING = "std_msgs/msg/String"
 
@@ -67,15 +64,6 @@ class Replay:
         return list(found.matches)
 
 
-def messages(bag: str) -> Iterator[tuple[str, str, int, Any]]:
-    """Topic, type, record time (ns) and message; topics of unknown types are left out."""
-    store = get_typestore(Stores.ROS2_HUMBLE)
-    with AnyReader([BAGS / bag], default_typestore=store) as reader:
-        known = [c for c in reader.connections if c.msgtype in store.types]
-        for connection, received, data in reader.messages(connections=known):
-            yield connection.topic, connection.msgtype, received, store.deserialize_cdr(data, connection.msgtype)
-
-
 def layer(name: str, topic: str, **more: Any) -> LayerSettings:
     return LayerSettings(name, topic=topic, **({"max_rate_hz": 0.0} | more))
 
@@ -84,19 +72,12 @@ def odometry(topic: str) -> LayerSettings:
     return layer(ODOMETRY, topic)
 
 
-def recorded_poses(bag: str, topic: str) -> tuple[np.ndarray, np.ndarray]:
-    """Header stamps (ns) and positions (m)."""
-    found = [(m.header.stamp, m.pose.pose.position) for t, _, _, m in messages(bag) if t == topic]
-    stamps = np.array([s.sec * 1_000_000_000 + s.nanosec for s, _ in found])
-    return stamps, np.array([(p.x, p.y, p.z) for _, p in found])
-
-
 def test_turtlebot_each_text_lies_on_the_recorded_path(tmp_path: Path) -> None:
     layers = odometry("/odom"), layer("scene", "/none"), layer("scan", "/scan"), layer("joints", "/joint_states")
     replay = Replay(tmp_path, "odom", *layers).play("turtlebot3_walker_sim", say_every=20)
     assert replay.counts(ODOMETRY).received == 543
     refusals = replay.counts(ODOMETRY).refusals
-    stamps, positions = recorded_poses("turtlebot3_walker_sim", "/odom")
+    stamps, positions = odometry_of("turtlebot3_walker_sim", "/odom")
     rows = replay.rows("scene")
     assert len(rows) >= 25 and set(refusals) <= {"the clock has not started"}
     for row in rows:

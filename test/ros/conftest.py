@@ -7,6 +7,7 @@ import pytest
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 pytest.importorskip("robot_memory", reason="the interfaces are not built, see `make build`")
 
+
 @pytest.fixture
 def domain() -> None:
     """A DDS domain of the test's own."""

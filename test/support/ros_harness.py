@@ -18,6 +18,7 @@ import pytest
 import rclpy
 import yaml
 from builtin_interfaces.msg import Time
+from lifecycle_msgs.srv import GetState
 from rclpy.context import Context
 from rclpy.executors import ExternalShutdownException, MultiThreadedExecutor
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
@@ -243,6 +244,19 @@ def process(folder: Path, parameters: dict[str, Any] | Path, *arguments: str, na
         yield started
     finally:
         started.close()
+
+
+def ready(other: Peer, started: Process) -> None:
+    """Wait until the node is active; fails with its output when it ended."""
+
+    def active() -> bool:
+        assert started.running, started.output
+        names = {name for name, _ in other.node.get_service_names_and_types()}
+        if f"{other.memory}/get_state" not in names:
+            return False
+        return bool(other.call("get_state", kind=GetState).current_state.label == "active")
+
+    wait_until(active, "the node is active", 30.0)
 
 
 def executable() -> Path:

@@ -1,0 +1,137 @@
+"""Real recordings played over DDS to the running executable."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from std_msgs.msg import String
+from support.bags import BAGS, odometry_of
+from support.ros_harness import layer, peer, process, ready, wait_until
+
+from examples.home_patrol.player import play
+
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.usefixtures("domain"),
+    pytest.mark.skipif(not BAGS.is_dir(), reason=f"no recordings in {BAGS}"),
+]
+
+
+def parameters(folder: Path, odometry: str, **more: Any) -> dict[str, Any]:
+    return {
+        "db_path": str(folder / "memory.db"),
+        "embedder": {"model": ""},
+        "odometry": {"topic": odometry},
+        "diagnostics_period": 0.0,
+    } | more
+
+
+def test_turtlebot_each_text_lies_within_five_centimetres_of_the_recorded_pose(tmp_path: Path) -> None:
+    bag = BAGS / "turtlebot3_walker_sim"
+    given = parameters(
+        tmp_path,
+        "/odom",
+        frame="odom",
+        use_sim_time=True,
+        layers=["scene", "scan"],
+        scene=layer("/scene", "std_msgs/msg/String"),
+        scan=layer("/scan", "sensor_msgs/msg/LaserScan"),
+    )
+    with process(tmp_path, given) as node, peer() as other:
+        ready(other, node)
+        said = other.publisher("/scene", String)
+        ticks = [0]
+
+        def on_time(nanoseconds: int) -> None:
+            ticks[0] += 1
+            if ticks[0] % 10 == 5:
+                said.publish(String(data=f"view {ticks[0]}"))
+
+        play(bag, 5.0, other.node, ("/clock", "/odom", "/scan"), on_time=on_time, wait_for=("/odom", "/scan"))
+        wait_until(lambda: other.layer("odometry").received == 543, "all odometry")
+        assert other.layer("odometry").refused <= 2, "only what came before the clock"
+        rows = other.wait_rows(ticks[0] // 10, "scene")
+        assert len(rows) >= 17
+        stamps, positions = odometry_of("turtlebot3_walker_sim", "/odom")
+        for row in rows:
+            stamp = row.stamp.sec * 1_000_000_000 + row.stamp.nanosec
+            expected = [np.interp(stamp, stamps, positions[:, axis]) for axis in range(3)]
+            point = row.position.point
+            assert row.has_position and row.position.header.frame_id == "odom"
+            assert math.dist((point.x, point.y, point.z), expected) < 0.05
+        assert len(other.rows("scan")) >= 90
+        assert node.stop() == 0, node.output
+
+
+def test_cougars_a_vehicle_whose_topics_are_all_wrong(tmp_path: Path) -> None:
+    given = parameters(
+        tmp_path,
+        "/coug2/odom",
+        layers=["battery", "fix", "modem"],
+        battery=layer("/coug2/battery/data", "sensor_msgs/msg/BatteryState", is_internal_state=True),
+        fix=layer("/coug2/fix"),
+        modem=layer("/coug2/modem_status", "seatrac_interfaces/msg/ModemStatus"),
+    )
+    with process(tmp_path, given) as node, peer() as other:
+        ready(other, node)
+        topics = ("/coug2/odom", "/coug2/battery/data", "/coug2/fix")
+        played = play(BAGS / "cougars_auv_battery_short", 10.0, other.node, topics, wait_for=topics)
+        wait_until(lambda: other.layer("battery").received == 334, "all readings")
+        assert (other.layer("odometry").received, other.layer("odometry").refused) == (3, 3)
+        reading = other.call("body_status").readings[0]
+        assert math.isnan(reading.value) and "charge unknown" in reading.text
+        assert reading.age < 60.0, "stamp 0 is the time of arrival"
+        assert {row.stamp_source for row in other.rows("fix")} == {"receive: stamp too old"}
+        warnings = other.call("get_status").status.warnings
+        assert any("seatrac_interfaces/msg/ModemStatus cannot be read here" in warning for warning in warnings)
+        assert not other.call("get_current_context").has_position and played.sent["/coug2/odom"] == 3
+        assert node.stop() == 0, node.output
+
+
+def test_plotjuggler_and_the_empty_bag(tmp_path: Path) -> None:
+    given = parameters(
+        tmp_path,
+        "/pose",
+        use_sim_time=True,
+        layers=["battery"],
+        battery=layer("/battery", "sensor_msgs/msg/BatteryState", is_internal_state=True),
+    )
+    given["odometry"]["type"] = "geometry_msgs/msg/PoseStamped"
+    with process(tmp_path, given) as node, peer() as other:
+        ready(other, node)
+        play(BAGS / "plotjuggler_battery_imu_pose", 20.0, other.node, ("/pose", "/battery"))
+        wait_until(lambda: other.layer("odometry").received > 1500, "poses")
+        reading = other.call("body_status").readings[0]
+        assert math.isnan(reading.value) and "charge unknown" in reading.text
+        assert other.call("get_current_context").has_position
+        assert sum(play(BAGS / "zero_messages_bag", 1.0, other.node).sent.values()) == 0
+        assert node.stop() == 0, node.output
+
+
+def test_webots_time_near_zero_and_bytes_of_an_older_distribution(tmp_path: Path) -> None:
+    given = parameters(
+        tmp_path,
+        "/odom",
+        frame="odom",
+        use_sim_time=True,
+        layers=["joints", "front"],
+        joints=layer("/joint_states", "sensor_msgs/msg/JointState"),
+        front=layer("/ps0", "sensor_msgs/msg/Range"),
+    )
+    with process(tmp_path, given) as node, peer() as other:
+        ready(other, node)
+        topics = ("/odom", "/joint_states", "/ps0")
+        play(BAGS / "webots_epuck_sim", 5.0, other.node, ("/clock", *topics), wait_for=topics)
+        wait_until(lambda: other.layer("joints").received == 792, "all joint states")
+        rows = other.rows("joints")
+        assert 0 <= rows[0].stamp.sec < 3 and rows[-1].stamp.sec <= 17 and len(rows) > 700
+        assert all(row.stamp.sec + row.stamp.nanosec > 0 for row in rows)
+        assert other.call("get_current_context").has_position
+        # Range was recorded without the field `variance` that newer distributions have: then no byte of it can be read.
+        front = other.layer("front")
+        assert front.refused == front.received or len(other.rows("front")) > 700
+        assert node.stop() == 0, node.output
