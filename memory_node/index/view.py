@@ -192,7 +192,7 @@ class View:
         if rows.before is not None:
             found.append(self.begun_until(rows.before))
         if rows.center is not None and rows.radius is not None:
-            sample = np.arange(0, self.count, self.count // SAMPLE)
+            sample = np.arange(0, self.count, max(1, self.count // SAMPLE))
             x, y = rows.center[:2]
             if np.mean(self.distances((x, y), sample) <= rows.radius) < TREE_SHARE:
                 found.append(np.concatenate([self.base.places.box(x, y, rows.radius), self.tail]))

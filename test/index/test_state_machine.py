@@ -112,6 +112,6 @@ class SearchMachine(RuleBasedStateMachine):
 
 TestSearch = SearchMachine.TestCase
 TestSearch.settings = settings(
-    max_examples=25, stateful_step_count=25, deadline=None, derandomize=True,
+    max_examples=25, stateful_step_count=30, deadline=None, derandomize=True,
     suppress_health_check=[HealthCheck.too_slow],
 )  # fmt: skip
