@@ -16,10 +16,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from memory_node.graph import Kind, Node
+from memory_node.graph import EdgeType, Kind, Node, PositionSource
 from memory_node.housekeeping.importance import earned_importance, retrievability, stability
 from memory_node.retrieval.folding import SAME_PLACE, Fold
-from memory_node.storage import nodes, usage, vectors
+from memory_node.storage import edges, nodes, usage, vectors
 
 if TYPE_CHECKING:
     import sqlite3
@@ -40,8 +40,8 @@ HALF = 4.0
 """Sum of idf at which words are half as good as they can be; a word that one text of 50 has weighs 3.5."""
 POOL = 60
 """Texts that meaning and words each bring into the ranking, at least."""
-SPARE = 4
-"""Answers prepared beyond the limit, in case near-identical ones become one."""
+SAME_VIEW = 2.0
+"""m: the same words said from places nearer to each other than this are told as one; a robot sees a room from many."""
 _WORD = re.compile(r"\w+")
 
 
@@ -177,21 +177,37 @@ def _told(
     scored: Sequence[tuple[float, Hit]],
     limit: int,
 ) -> list[Ranked]:
-    """The best hits as answers: a text at several places is several, near-identical texts at one place are one."""
-    folds: list[tuple[float, Hit, Fold]] = []
-    for score, hit in scored:
-        if len(folds) >= limit + SPARE:
-            break
-        if hit.total == 1:
-            folds.append((score, hit, Fold(hit.node_ids[0], 1, 0, 0)))
-        else:
-            folds += [(score, hit, one) for one in searcher.folds(hit.text_id, asked.resolved, limit)]
-    folds = folds[: limit + SPARE]
-    rows = {node.id: node for node in nodes.fetch(conn, [one.node_id for _, _, one in folds])}
-    worth = _worth(conn, settings, asked.now, rows.values())
-    there = (row for row in folds if row[2].node_id in rows)
-    answers = [_ranked(rows[one.node_id], one, score, hit, *worth[one.node_id]) for score, hit, one in there]
-    return _distinct(answers)[:limit]
+    """The best hits as answers: a text at several places is several, near-identical ones are one."""
+    answers: list[Ranked] = []
+    at = 0
+    # Most often the first round fills the list; another follows where answers became one.
+    while len(answers) < limit and at < len(scored):
+        some, at = scored[at : at + limit], at + limit
+        folds: list[tuple[float, Hit, Fold]] = []
+        for score, hit in some:
+            if hit.total == 1:
+                folds.append((score, hit, Fold(hit.node_ids[0], 1, 0, 0)))
+            elif len(folds) < 2 * limit:
+                folds += [(score, hit, one) for one in searcher.folds(hit.text_id, asked.resolved, limit)]
+        rows = {node.id: node for node in nodes.fetch(conn, [one.node_id for _, _, one in folds])}
+        worth = _worth(conn, settings, asked.now, rows.values())
+        there = (row for row in folds if row[2].node_id in rows)
+        answers += [_ranked(rows[one.node_id], one, score, hit, *worth[one.node_id]) for score, hit, one in there]
+        answers = _without_told_gists(conn, _distinct(answers))
+    return answers[:limit]
+
+
+def _without_told_gists(conn: sqlite3.Connection, answers: list[Ranked]) -> list[Ranked]:
+    """Answers without gists of observations that are answers themselves: those say it with time and place."""
+    if all(answer.node.kind is not Kind.GIST for answer in answers):
+        return answers
+    told = {
+        gist
+        for answer in answers
+        if answer.node.kind is Kind.OBSERVATION
+        for gist in edges.sources(conn, answer.node.id, EdgeType.SUMMARIZES)
+    }
+    return [answer for answer in answers if answer.node.id not in told]
 
 
 def _ranked(node: Node, one: Fold, score: float, hit: Hit, importance: float, recency: float) -> Ranked:
@@ -235,4 +251,5 @@ def _together(one: Node, other: Node) -> bool:
         return False
     if one.position is None or other.position is None:
         return one.position is other.position
-    return math.dist(one.position, other.position) <= SAME_PLACE
+    seen_from = one.position_source is other.position_source is PositionSource.OBSERVER
+    return math.dist(one.position, other.position) <= (SAME_VIEW if seen_from else SAME_PLACE)

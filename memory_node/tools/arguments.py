@@ -25,7 +25,8 @@ def checked_query(query: str, argument: str = "query") -> str:
     """Return the words to look for, without blanks around them; "" when there are none."""
     if not isinstance(query, str):
         raise InvalidArgument(argument, f"got {type(query).__name__}, allowed is a string")
-    return query[: 2 * LONGEST_QUERY].strip()[:LONGEST_QUERY]
+    # Half a surrogate pair can't be written in UTF-8.
+    return query[: 2 * LONGEST_QUERY].encode("utf-8", "replace").decode().strip()[:LONGEST_QUERY]
 
 
 def checked_amount(value: float, argument: str, default: float | None = None) -> float:

@@ -13,7 +13,7 @@ from memory_node.storage import entities
 from memory_node.tools.arguments import checked_limit, checked_query
 from memory_node.tools.context import ToolContext
 from memory_node.tools.results import EntityQueryResult
-from memory_node.tools.wording import Wording, counted, listed
+from memory_node.tools.wording import Wording, counted, listed, shortened
 
 if TYPE_CHECKING:
     import sqlite3
@@ -93,7 +93,7 @@ def _fits(
 
 
 def _text(context: ToolContext, asked: str, found: list[Entity], limit: int) -> str:
-    about = f' named "{asked}"' if asked else ""
+    about = f' named "{shortened(asked, 80)}"' if asked else ""
     if not found:
         return f"No entity{about} is known."
     sure = sum(not entity.tentative for entity in found)

@@ -11,7 +11,7 @@ from memory_node.tools.asking import ask
 from memory_node.tools.context import ToolContext
 from memory_node.tools.matches import ranked_gists
 from memory_node.tools.results import SearchGistsResult
-from memory_node.tools.wording import Wording, counted, listed, room_for_text, shortened
+from memory_node.tools.wording import Wording, counted, shortened, told
 
 
 def search_gists(
@@ -43,9 +43,8 @@ def search_gists(
     if not gists:
         return SearchGistsResult(message=message, text=f"No summary{about}.")
     words = Wording(context.now_ns(), context.settings.time_zone)
-    room = room_for_text(len(gists))
     order = "best first" if query else "newest first"
     more = "There may be more: raise limit, or narrow the filter." if len(gists) == limit else "That is all."
     head = f"{counted(len(gists), 'summary')}{about}, {order}"
-    text = listed(head, [words.gist(gist, room) for gist in gists], more)
+    text = told(head, gists, words.gist, more)
     return SearchGistsResult(message=message, text=text + (f" ({message})" if message else ""), gists=gists)

@@ -12,7 +12,7 @@ from memory_node.tools.arguments import checked_limit, checked_query
 from memory_node.tools.asking import ask, checked_vector
 from memory_node.tools.context import ToolContext
 from memory_node.tools.results import SemanticSearchResult
-from memory_node.tools.wording import Wording, counted, listed, room_for_text, shortened
+from memory_node.tools.wording import Wording, counted, shortened, told
 
 if TYPE_CHECKING:
     import numpy as np
@@ -52,8 +52,7 @@ def semantic_search(
     else:
         words = Wording(context.now_ns(), context.settings.time_zone)
         head = f"{counted(len(matches), 'match')}{about}, best first; now {words.clock(words.now)}"
-        room = room_for_text(len(matches))
-        text = listed(head, [words.match(match, room) for match in matches], _more(len(matches), limit))
+        text = told(head, matches, words.match, _more(len(matches), limit))
     text += f" ({message})" if message else ""
     return SemanticSearchResult(message=message, text=text, matches=matches, plan=plan.as_dict() if explain else None)
 

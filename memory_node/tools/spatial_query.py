@@ -9,7 +9,7 @@ from memory_node.tools import matches as as_matches
 from memory_node.tools.arguments import checked_amount, checked_center, checked_limit
 from memory_node.tools.context import ToolContext
 from memory_node.tools.results import SpatialQueryResult
-from memory_node.tools.wording import Wording, counted, listed, point, room_for_text
+from memory_node.tools.wording import Wording, counted, point, told
 
 
 def spatial_query(
@@ -41,7 +41,6 @@ def spatial_query(
     if not matches:
         return SpatialQueryResult(text=f"Nothing was seen {around}.")
     words = Wording(context.now_ns(), context.settings.time_zone)
-    room = room_for_text(len(matches))
     more = "There are more: raise limit, or make the radius smaller." if len(near) > limit else "That is all."
     head = f"{counted(len(matches), 'match')} {around}, nearest first{remark}"
-    return SpatialQueryResult(text=listed(head, [words.match(m, room) for m in matches], more), matches=matches)
+    return SpatialQueryResult(text=told(head, matches, words.match, more), matches=matches)

@@ -13,7 +13,7 @@ from memory_node.tools import matches as as_matches
 from memory_node.tools.arguments import checked_limit
 from memory_node.tools.context import ToolContext
 from memory_node.tools.results import Match, TemporalQueryResult
-from memory_node.tools.wording import Wording, counted, listed, room_for_text
+from memory_node.tools.wording import Wording, counted, told
 
 if TYPE_CHECKING:
     from memory_node.retrieval.filters import Resolved
@@ -95,9 +95,8 @@ def _text(context: ToolContext, now: int, matches: tuple[Match, ...], newest_fir
     if not matches:
         return "Nothing was seen in that time."
     words = Wording(now, context.settings.time_zone)
-    room = room_for_text(len(matches), overhead=110)
     summaries = sum(match.kind == "gist" for match in matches)
     remark = f"; {counted(summaries, 'summary')} of archived observations" if summaries else ""
     head = f"{counted(len(matches), 'match')}, {'newest' if newest_first else 'oldest'} first{remark}"
     tail = "There are more: raise limit, or narrow the window." if more else "That is all."
-    return listed(head, [words.match(match, room) for match in matches], tail)
+    return told(head, matches, words.match, tail)

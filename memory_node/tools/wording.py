@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from memory_node.graph import Entity, Episode, Gist, Place, Pose, Position
 from memory_node.retrieval.times import SECOND, local
@@ -11,6 +12,9 @@ from memory_node.tools.results import BodyReading, Match
 
 LONGEST = 1900
 """Characters of a list of results; with head and tail it stays under 2 000."""
+MOST_LINES = 50
+"""Lines that may fit at all."""
+T = TypeVar("T")
 _DIRECTIONS = (
     "ahead", "ahead to the left", "to the left", "behind to the left", "behind", "behind to the right", "to the right",
     "ahead to the right",
@@ -109,7 +113,8 @@ class Wording:
 
     def reading(self, reading: BodyReading) -> str:
         """One reading of the body in a line."""
-        parts = [f"{reading.layer}: {shortened(reading.text, 80)}", f"{duration(reading.age)} ago"]
+        text = shortened(reading.text.removeprefix(f"{reading.layer}: "), 80)
+        parts = [f"{reading.layer}: {text}", f"{duration(reading.age)} ago"]
         if reading.is_stale:
             parts[1] += " (STALE)"
         if reading.change is not None:
@@ -130,9 +135,19 @@ def listed(head: str, lines: Sequence[str], more: str = "", longest: int = LONGE
     return "\n".join([*kept, more] if more else kept)
 
 
-def room_for_text(lines: int, longest: int = LONGEST, overhead: int = 125) -> int:
-    """Characters that each of so many lines may quote; `overhead` is what a line says besides."""
-    return min(300, max(24, (longest - 120) // max(lines, 1) - overhead))
+def told(head: str, things: Sequence[T], say: Callable[[T, int], str], more: str = "") -> str:
+    """A list of things, each said in as much room as lets all of ten be told.
+
+    Args:
+        say: puts a thing in a line whose quoted text takes at most so many characters.
+    """
+    first = min(300, max(24, (LONGEST - 120) // max(len(things), 1) - 125))
+    lines: list[str] = []
+    for room in (first, *(less for less in (40, 12) if less < first)):
+        lines = [say(thing, room) for thing in things[:MOST_LINES]]
+        if len(head) + len(more) + sum(len(line) + 6 for line in lines) <= LONGEST:
+            break
+    return listed(head, lines + [""] * (len(things) - len(lines)), more)
 
 
 def shortened(text: str, room: int) -> str:

@@ -1,0 +1,204 @@
+"""The texts for a language model: golden files, bounds on their length, and what they must hold."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+
+import pytest
+from golden_texts import assert_golden
+from support.fakes import FakeClock, WordEmbedder
+
+from memory_node.errors import InvalidArgument
+from memory_node.graph import Entity, Filter, Place, Pose, PositionSource
+from memory_node.memory import Memory
+from memory_node.tools import catalogue
+from memory_node.tools.wording import Wording, bearing, counted, duration, listed, point, shortened
+
+SECOND = 1_000_000_000
+ASKED: dict[str, Callable[[Memory], str]] = {
+    "semantic_search": lambda m: m.semantic_search("red mug", 4).text,
+    "spatial_query": lambda m: m.spatial_query((3.0, -1.0), 1.0, 3).text,
+    "temporal_query": lambda m: m.temporal_query(Filter(layers=("scene", "talk")), order="oldest", limit=4).text,
+    "temporal_query_nothing": lambda m: m.temporal_query(Filter(time_before="yesterday")).text,
+    "episode_summary": lambda m: m.episode_summary(task_name="kitchen").text,
+    "get_current_context": lambda m: m.get_current_context(recent_minutes=20).text,
+    "entity_query": lambda m: m.entity_query(name="chair").text,
+    "recall": lambda m: m.recall("spare key").text,
+    "locate": lambda m: m.locate("red mug").text,
+    "body_status": lambda m: m.body_status().text,
+    "search_gists": lambda m: m.search_gists("oven", 2).text,
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_golden(morning: Memory, name: str) -> None:
+    assert_golden(name, ASKED[name](morning))
+
+
+@pytest.mark.parametrize("form", catalogue.FORMATS)
+def test_golden_definitions(form: str) -> None:
+    assert_golden(f"tools_{form}", catalogue.render(form))
+
+
+def test_ten_long_matches_stay_under_two_thousand_characters(open_memory: Callable[..., Memory]) -> None:
+    memory = open_memory("long.db", WordEmbedder())
+    for i in range(40):
+        memory.record(
+            f"mug number {i} " + "stands on a table in a very large room " * 30,
+            layer="a_layer_with_a_long_name",
+            position=(-1234.5678 - i, 2345.6789, -3456.789),
+            confidence=0.5,
+        )
+    memory.flush()
+    assert memory.wait_embedded(20.0)
+    for text in (
+        memory.semantic_search("mug on a table").text,
+        memory.semantic_search("mug on a table", 100).text,
+        memory.spatial_query((-1234.5, 2345.6), 100.0).text,
+        memory.temporal_query().text,
+        memory.recall("mug on a table").text,
+        memory.search_gists("mug").text,
+    ):
+        assert len(text) < 2000
+    ten = memory.semantic_search("mug on a table")
+    assert all(f"#{match.id} " in ten.text for match in ten.matches)
+    assert len(ten.matches) == 10
+
+
+def test_the_context_stays_under_1500_characters(open_memory: Callable[..., Memory], clock: FakeClock) -> None:
+    memory = open_memory("full.db", WordEmbedder())
+    for i in range(60):
+        memory.record(f"thing {i} " + "with a long description " * 20, layer="scene", position=(0.01 * i, 1.0, 0.0))
+        memory.record_body_state(f"sensor {i}: " + "long " * 30, layer=f"body{i}", value=float(i))
+    memory.update_pose(Pose(clock.ns, (0.0, 0.0, 0.0), 0.0))
+    memory.flush()
+    result = memory.get_current_context()
+    assert len(result.text) < 1500
+    assert len(result.nearby) == 10
+    for title in ("Near", "Summaries", "Last 5 min", "Body:"):
+        assert title in result.text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (0, "0 s"),
+        (99, "99 s"),
+        (100, "2 min"),
+        (3600, "60 min"),
+        (7200, "2.0 h"),
+        (86_400, "24.0 h"),
+        (864_000, "10 days"),
+    ],
+)
+def test_durations(seconds: float, said: str) -> None:
+    assert duration(seconds) == said
+
+
+def test_times_are_relative_and_absolute_in_the_zone() -> None:
+    words = Wording(1_772_611_200 * SECOND, "Europe/Berlin")
+    assert words.when(1_772_610_600 * SECOND) == "10 min ago (2026-03-04 08:50:00)"
+    assert words.ago(1_772_611_260 * SECOND) == "in 60 s"
+    assert words.span(1_772_607_600 * SECOND, 1_772_610_600 * SECOND) == "10 min ago (2026-03-04 08:00:00 to 08:50:00)"
+
+
+@pytest.mark.parametrize(
+    ("place", "yaw", "said"),
+    [
+        ((2.0, 0.0, 0.0), 0.0, "2.0 m ahead"),
+        ((2.0, 2.0, 0.0), 0.0, "2.8 m ahead to the left"),
+        ((0.0, 2.0, 0.0), 0.0, "2.0 m to the left"),
+        ((0.0, -2.0, 0.0), 0.0, "2.0 m to the right"),
+        ((-2.0, 0.0, 5.0), 0.0, "2.0 m behind"),
+        ((-2.0, 2.0, 0.0), 0.0, "2.8 m behind to the left"),
+        ((0.0, 2.0, 0.0), 1.5708, "2.0 m ahead"),
+        ((2.0, 0.0, 0.0), 3.1416, "2.0 m behind"),
+        ((2.0, 0.0, 0.0), 1.5708, "2.0 m to the right"),
+        ((2.0, 0.0, 0.0), None, "2.0 m away"),
+        ((0.1, 0.0, 0.0), 0.0, "0.1 m away"),
+    ],
+)
+def test_bearing_is_seen_from_the_robots_heading(
+    place: tuple[float, float, float], yaw: float | None, said: str
+) -> None:
+    assert bearing(Pose(0, (0.0, 0.0, 0.0), yaw), place) == said
+
+
+def test_small_words() -> None:
+    assert point((-0.001, 1.005, 2.0)) == "(0.00, 1.00, 2.00)"
+    assert [counted(n, t) for n, t in ((1, "match"), (2, "match"), (2, "summary"), (0, "time"))] == [
+        "1 match", "2 matches", "2 summaries", "0 times",
+    ]  # fmt: skip
+    assert shortened("a  b\nc", 10) == "a b c"
+    assert shortened("x" * 50, 10) == "x" * 9 + "…"
+
+
+def test_lines_that_do_not_fit_are_counted() -> None:
+    text = listed("head", ["line " * 20] * 30, "tail", longest=500)
+    assert len(text) < 560
+    assert re.search(r"\(\d+ more lines left out\)\ntail$", text)
+
+
+def test_marks_of_entities_and_places_are_said() -> None:
+    words = Wording(10 * SECOND, "UTC")
+    entity = Entity(
+        7,
+        "cup",
+        "mug",
+        (1.0, 2.0, 0.5),
+        PositionSource.OBSERVER,
+        0.1,
+        "map",
+        0,
+        5 * SECOND,
+        2,
+        0.4,
+        moved=True,
+        missing=True,
+    )
+    said = words.entity(entity)
+    assert said.startswith("#7 cup (mug), seen from (1.00, 2.00, 0.50) map, last seen 5 s ago")
+    assert said.endswith("seen 2 times, confidence 0.40, tentative, moved, missing")
+    place = Place((1.0, 2.0, 0.0), "map", PositionSource.MEASURED, 0.3, 0.8, 4, 0, 5 * SECOND, 7, "cup")
+    assert words.place(place).startswith(
+        "cup at (1.00, 2.00, 0.00) map within 0.30 m, entity #7, confidence 0.80, 4 sightings"
+    )
+
+
+def test_definitions_name_the_thirteen_tools_in_both_forms() -> None:
+    names = [
+        "semantic_search", "spatial_query", "temporal_query", "episode_summary", "get_current_context", "search_gists",
+        "entity_query", "locate", "recall", "body_status", "store_specific_memory", "start_episode", "end_episode",
+    ]  # fmt: skip
+    openai = json.loads(catalogue.render("openai"))
+    assert [one["function"]["name"] for one in openai] == names
+    assert all(one["type"] == "function" for one in openai)
+    schemas = json.loads(catalogue.render("json-schema"))
+    assert [one["name"] for one in schemas] == names
+    for one in schemas:
+        assert one["phase"] in catalogue.PHASES
+        assert set(one["parameters"].get("required", [])) <= set(one["parameters"]["properties"])
+        assert all(schema["description"] for schema in one["parameters"]["properties"].values())
+
+
+def test_only_some_definitions() -> None:
+    chosen = catalogue.definitions("openai", ["locate", "body_status"])
+    assert [one["function"]["name"] for one in chosen] == ["locate", "body_status"]
+    text = catalogue.render("text", ["locate"])
+    assert text.startswith("locate: ")
+    assert "start_episode" in text.split(catalogue.GUIDANCE)[-1] or catalogue.GUIDANCE in text
+    with pytest.raises(InvalidArgument, match="no tool 'fly'"):
+        catalogue.definitions("openai", ["fly"])
+    with pytest.raises(InvalidArgument, match="^format: "):
+        catalogue.render("yaml")
+
+
+@pytest.mark.parametrize("name", [one.name for one in catalogue.TOOLS])
+def test_parameters_are_those_of_the_facade(name: str) -> None:
+    import inspect
+
+    known = set(inspect.signature(getattr(Memory, name)).parameters) - {"self"}
+    assert set(catalogue.tool(name).parameters) <= known
+    assert known - set(catalogue.tool(name).parameters) <= {"vector", "explain", "frame"}
