@@ -7,6 +7,12 @@ from pathlib import Path
 from types import TracebackType
 
 
+def resident_mb() -> float:
+    """Return the resident memory (MB) of this process after a collection."""
+    gc.collect()
+    return _megabytes("VmRSS")
+
+
 class PeakMemory:
     """Measures the growth (MB) of resident memory inside a block, from its start to its peak.
 
@@ -19,9 +25,8 @@ class PeakMemory:
         self._before = 0.0
 
     def __enter__(self) -> PeakMemory:
-        gc.collect()
+        self._before = resident_mb()
         Path("/proc/self/clear_refs").write_text("5")  # resets the peak (VmHWM) to what is resident now
-        self._before = _megabytes("VmRSS")
         return self
 
     def __exit__(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from memory_node.graph import NO_ID, EdgeType, Kind, Tier
 from memory_node.housekeeping.ages import Ages
-from memory_node.housekeeping.gists import Gists
+from memory_node.housekeeping.gists import Gists, groups
 from memory_node.housekeeping.runtime import JobContext, StepResult
 from memory_node.storage import jobs, nodes
 from memory_node.storage.writer import Transaction
@@ -70,7 +70,7 @@ def _summarised(conn: sqlite3.Connection, context: JobContext, ages: Ages) -> _B
     done = jobs.cursor(conn, Archive.name).get("id", NO_ID)
     unfinished = jobs.cursor(conn, Gists.name).get("gist", NO_ID)
     rows = conn.execute(
-        "SELECT g.id, n.session_id, n.last_stamp, g.rewrite FROM gist AS g JOIN node AS n ON n.id = g.id"
+        "SELECT g.id, n.session_id, n.last_stamp, g.rewrite FROM gist AS g CROSS JOIN node AS n ON n.id = g.id"
         " WHERE g.id > ? AND g.level = 0 ORDER BY g.id LIMIT 200",
         (done,),
     )
@@ -83,7 +83,7 @@ def _summarised(conn: sqlite3.Connection, context: JobContext, ages: Ages) -> _B
         if gist_id == unfinished or newest > ages.cutoff(session_id, wait):
             break
         members = conn.execute(
-            f"SELECT e.target FROM edge AS e JOIN node AS n ON n.id = e.target WHERE e.source = ? AND e.type ="
+            f"SELECT e.target FROM edge AS e CROSS JOIN node AS n ON n.id = e.target WHERE e.source = ? AND e.type ="
             f" {int(EdgeType.SUMMARIZES)} AND n.tier < {int(Tier.ARCHIVED)} LIMIT {CHUNK}",
             (gist_id,),
         ).fetchall()
@@ -104,15 +104,17 @@ def _readings(conn: sqlite3.Connection, context: JobContext, ages: Ages) -> _Bat
     last = [
         row[0]
         for layer in layers
-        for row in conn.execute("SELECT id FROM node WHERE layer_id = ? ORDER BY stamp DESC, id DESC LIMIT 1", (layer,))
+        for row in conn.execute(
+            "SELECT id FROM node INDEXED BY node_layer_stamp WHERE layer_id = ? ORDER BY stamp DESC, id DESC LIMIT 1",
+            (layer,),
+        )
     ]
-    groups = conn.execute("SELECT DISTINCT session_id, episode_id FROM node WHERE kind = 1 AND tier < 3 AND tier = 1")
-    for session_id, episode_id in groups.fetchall():
-        old = ages.cutoff(session_id, context.settings().archive_after_seconds)
+    for group in groups(conn):
+        old = ages.cutoff(group.session_id, context.settings().archive_after_seconds)
         rows = conn.execute(
-            "SELECT id FROM node WHERE kind = 1 AND tier < 3 AND tier = 1 AND session_id = ? AND episode_id = ?"
+            "SELECT id FROM node INDEXED BY node_raw WHERE kind = 1 AND tier = 1 AND session_id = ? AND episode_id = ?"
             " AND stamp < ? AND layer_id IN (SELECT id FROM layer WHERE internal = 1) ORDER BY stamp, id LIMIT ?",
-            (session_id, episode_id, old, CHUNK + len(last)),
+            (group.session_id, group.episode_id, old, CHUNK + len(last)),
         )
         ids = [row[0] for row in rows if row[0] not in last]
         if ids:
@@ -138,7 +140,8 @@ class Bound:
             return StepResult()
         with context.db.read() as conn:
             rows = conn.execute(
-                f"SELECT id FROM node WHERE kind = {int(Kind.OBSERVATION)} AND tier = {int(Tier.ARCHIVED)}"
+                "SELECT id FROM node INDEXED BY node_kind_stamp"
+                f" WHERE kind = {int(Kind.OBSERVATION)} AND tier = {int(Tier.ARCHIVED)}"
                 f" ORDER BY stamp, id LIMIT {CHUNK}"
             ).fetchall()
         if not rows:

@@ -126,7 +126,8 @@ class Duplicates:
 def _newer(conn: sqlite3.Connection, cursor: dict[str, Any]) -> tuple[list[int], dict[str, int], int]:
     """Notes among the rows written since the cursor, where it moves to, and how many rows were read."""
     keys = conn.execute(
-        "SELECT revision, id FROM node WHERE (revision, id) > (?, ?) ORDER BY revision, id LIMIT ?",
+        "SELECT revision, id FROM node INDEXED BY node_revision WHERE (revision, id) > (?, ?)"
+        " ORDER BY revision, id LIMIT ?",
         (cursor["revision"], cursor["id"], BATCH),
     ).fetchall()
     if not keys:

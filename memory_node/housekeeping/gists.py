@@ -34,7 +34,7 @@ CHUNK = 2000
 """Rows that one transaction joins to their gists."""
 
 _RAW = """
-FROM node WHERE kind = 1 AND tier < 3 AND tier = 1 AND session_id = ? AND episode_id = ?
+FROM node INDEXED BY node_raw WHERE kind = 1 AND tier = 1 AND session_id = ? AND episode_id = ?
 AND text_id IS NOT NULL AND layer_id NOT IN (SELECT id FROM layer WHERE internal = 1)
 """
 
@@ -139,7 +139,9 @@ def summarise_episode(tx: Transaction, episode_id: int, settings: Settings, rewr
     ids: list[int] = []
     room = MAX_STRETCH
     sessions = tx.conn.execute(
-        "SELECT DISTINCT session_id FROM node WHERE episode_id = ? AND kind = 1", (episode_id,)
+        "SELECT DISTINCT session_id FROM node INDEXED BY node_episode WHERE episode_id = ? AND episode_id > 0"
+        " AND kind = 1",
+        (episode_id,),
     ).fetchall()
     for (session_id,) in sessions:
         group = Group(session_id, episode_id)
@@ -208,7 +210,7 @@ def due(conn: sqlite3.Connection, context: JobContext) -> Iterator[Plan]:
 
 def groups(conn: sqlite3.Connection) -> list[Group]:
     """Return the groups that have raw rows."""
-    sql = "SELECT DISTINCT session_id, episode_id FROM node WHERE kind = 1 AND tier < 3 AND tier = 1"
+    sql = "SELECT DISTINCT session_id, episode_id FROM node INDEXED BY node_raw WHERE kind = 1 AND tier = 1"
     return [Group(*row) for row in conn.execute(sql)]
 
 

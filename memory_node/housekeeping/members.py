@@ -24,10 +24,12 @@ FROM node AS n JOIN gist AS g ON g.id = n.id JOIN text AS t ON t.id = n.text_id"
 """Columns and tables of a query whose rows `gist_items` takes."""
 
 _PERCEIVED = "n.kind = 1 AND n.layer_id NOT IN (SELECT id FROM layer WHERE internal = 1)"
-_INSIDE = f"FROM node AS n WHERE n.episode_id IN (SELECT value FROM json_each(?)) AND {_PERCEIVED}"
+_OF_EPISODES = "json_each(?) AS given CROSS JOIN node AS n INDEXED BY node_episode"
+_EPISODE = "n.episode_id = given.value AND n.episode_id > 0"
+_INSIDE = f"FROM {_OF_EPISODES} WHERE {_EPISODE} AND {_PERCEIVED}"
 _FOLDED = f"""
 SELECT min(n.id), t.body, l.name, min(n.stamp), max(n.last_stamp), avg(n.x), avg(n.y), avg(n.z), sum(n.repeats)
-FROM node AS n JOIN text AS t ON t.id = n.text_id JOIN layer AS l ON l.id = n.layer_id
+FROM {{rows}} CROSS JOIN text AS t ON t.id = n.text_id CROSS JOIN layer AS l ON l.id = n.layer_id
 WHERE {{which}} AND {_PERCEIVED}
 GROUP BY n.layer_id, n.text_id ORDER BY count(*) DESC, min(n.stamp), min(n.id) LIMIT {MAX_TEXTS}
 """
@@ -61,32 +63,32 @@ def place(conn: sqlite3.Connection, episode_ids: Sequence[int]) -> tuple[Positio
 
 def folded(conn: sqlite3.Connection, ids: Sequence[int]) -> list[SummaryRow]:
     """Return observations for a summary: one row a layer and text, at its mean place, with its first and last stamp."""
-    which = "n.id IN (SELECT value FROM json_each(?))"
-    return [_row(row) for row in conn.execute(_FOLDED.format(which=which), (id_table(ids),))]
+    sql = _FOLDED.format(rows="json_each(?) AS given CROSS JOIN node AS n", which="n.id = given.value")
+    return [_row(row) for row in conn.execute(sql, (id_table(ids),))]
 
 
 def of_gist(conn: sqlite3.Connection, gist_id: int) -> list[SummaryRow]:
     """The same of what a gist summarises and still has a text."""
-    which = f"n.id IN (SELECT target FROM edge WHERE source = ? AND type = {int(EdgeType.SUMMARIZES)})"
-    return [_row(row) for row in conn.execute(_FOLDED.format(which=which), (gist_id,))]
+    which = f"n.id = edge.target AND edge.source = ? AND edge.type = {int(EdgeType.SUMMARIZES)}"
+    sql = _FOLDED.format(rows="edge CROSS JOIN node AS n", which=which)
+    return [_row(row) for row in conn.execute(sql, (gist_id,))]
 
 
 def of_episodes(conn: sqlite3.Connection, episode_ids: Sequence[int]) -> list[SummaryRow]:
     """The same of the rows of episodes; where some were archived, their gists speak for the summarised ones."""
     ids = id_table(episode_ids)
     archived = conn.execute(f"SELECT 1 {_INSIDE} AND n.tier = {int(Tier.ARCHIVED)} LIMIT 1", (ids,)).fetchone()
-    which = "n.episode_id IN (SELECT value FROM json_each(?))"
     if archived is None:
-        return [_row(row) for row in conn.execute(_FOLDED.format(which=which), (ids,))]
-    raw = _FOLDED.format(which=f"{which} AND n.tier = {int(Tier.SHORT_TERM)}")
+        return [_row(row) for row in conn.execute(_FOLDED.format(rows=_OF_EPISODES, which=_EPISODE), (ids,))]
+    raw = _FOLDED.format(rows=_OF_EPISODES, which=f"{_EPISODE} AND n.tier = {int(Tier.SHORT_TERM)}")
     return [*of_gists(conn, episode_ids), *(_row(row) for row in conn.execute(raw, (ids,)))]
 
 
 def of_gists(conn: sqlite3.Connection, episode_ids: Sequence[int]) -> list[SummaryRow]:
     """Return the items of the gists of episodes, for a summary."""
     rows = conn.execute(
-        f"SELECT {GIST_ROW} WHERE n.episode_id IN (SELECT value FROM json_each(?)) AND n.kind = {int(Kind.GIST)}"
-        " AND n.text_id IS NOT NULL ORDER BY n.stamp, n.id",
+        f"SELECT {GIST_ROW} WHERE n.episode_id IN (SELECT value FROM json_each(?)) AND n.episode_id > 0"
+        f" AND n.kind = {int(Kind.GIST)} AND n.text_id IS NOT NULL ORDER BY n.stamp, n.id",
         (id_table(episode_ids),),
     )
     return [item for row in rows for item in gist_items(row)]
@@ -107,9 +109,10 @@ def weights(conn: sqlite3.Connection, episode_ids: Sequence[int]) -> dict[int, i
     """
     ids = id_table(episode_ids)
     own = f"SELECT n.text_id, count(*) {_INSIDE} AND n.text_id IS NOT NULL GROUP BY n.text_id"
-    gone = f"""SELECT g.text_id, count(*) FROM node AS g
-        JOIN edge AS e ON e.source = g.id AND e.type = {int(EdgeType.SUMMARIZES)} JOIN node AS n ON n.id = e.target
-        WHERE g.episode_id IN (SELECT value FROM json_each(?)) AND g.kind = {int(Kind.GIST)} AND g.text_id IS NOT NULL
+    gone = f"""SELECT g.text_id, count(*) FROM json_each(?) AS given
+        CROSS JOIN node AS g INDEXED BY node_episode CROSS JOIN edge AS e ON e.source = g.id AND
+        e.type = {int(EdgeType.SUMMARIZES)} CROSS JOIN node AS n ON n.id = e.target
+        WHERE g.episode_id = given.value AND g.episode_id > 0 AND g.kind = {int(Kind.GIST)} AND g.text_id IS NOT NULL
         AND n.tier = {int(Tier.ARCHIVED)} GROUP BY g.text_id"""
     rows = conn.execute(f"{own} UNION ALL {gone} ORDER BY 2 DESC, 1 LIMIT {MAX_TEXTS}", (ids, ids))
     return dict(rows.fetchall())

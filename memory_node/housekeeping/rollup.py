@@ -50,7 +50,7 @@ class Rollup:
     def _next(self, conn: sqlite3.Connection, context: JobContext) -> _Day | None:
         """The gists of the day of the first gist that isn't done, once the whole day is old enough."""
         row = conn.execute(
-            "SELECT g.id, n.session_id, n.stamp FROM gist AS g JOIN node AS n ON n.id = g.id"
+            "SELECT g.id, n.session_id, n.stamp FROM gist AS g CROSS JOIN node AS n ON n.id = g.id"
             f" WHERE g.id > ? AND g.level = 0 AND n.tier < {int(Tier.ARCHIVED)} ORDER BY g.id LIMIT 1",
             (jobs.cursor(conn, self.name).get("id", NO_ID),),
         ).fetchone()
@@ -62,7 +62,8 @@ class Rollup:
         if end > Ages(conn, context.present, context.now).cutoff(session_id, settings.rollup_after):
             return None
         rows = conn.execute(
-            f"SELECT n.id FROM node AS n JOIN gist AS g ON g.id = n.id WHERE n.kind = {int(Kind.GIST)} AND n.stamp >= ?"
+            "SELECT n.id FROM node AS n INDEXED BY node_kind_stamp CROSS JOIN gist AS g ON g.id = n.id"
+            f" WHERE n.kind = {int(Kind.GIST)} AND n.stamp >= ?"
             f" AND n.stamp < ? AND n.session_id = ? AND g.level = 0 AND n.tier < {int(Tier.ARCHIVED)} ORDER BY n.id",
             (start, end, session_id),
         )

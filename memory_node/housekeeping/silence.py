@@ -31,12 +31,13 @@ NAME = "unnamed activity"
 
 Row = tuple[int, int, int, int, str]
 _UNLINKED = """
-SELECT id, stamp, last_stamp, map_id, frame FROM node WHERE kind = 1 AND tier < 3 AND tier = 1 AND session_id = ?
-AND episode_id = 0 AND layer_id NOT IN (SELECT id FROM layer WHERE internal = 1) ORDER BY stamp, id LIMIT ?
+SELECT id, stamp, last_stamp, map_id, frame FROM node INDEXED BY node_raw WHERE kind = 1 AND tier = 1
+AND session_id = ? AND episode_id = 0 AND layer_id NOT IN (SELECT id FROM layer WHERE internal = 1)
+ORDER BY stamp, id LIMIT ?
 """
 _LINKED = """
 SELECT e.id, n.stamp, n.last_stamp, n.map_id, e.status, e.observation_count, n.session_id
-FROM episode AS e JOIN node AS n ON n.id = e.id
+FROM episode AS e CROSS JOIN node AS n ON n.id = e.id
 """
 
 
@@ -90,7 +91,9 @@ class _Linked:
 
 def _unlinked(conn: sqlite3.Connection) -> tuple[int, list[Row]] | None:
     """The first rows in no episode, and their session."""
-    sessions = conn.execute("SELECT DISTINCT session_id FROM node WHERE kind = 1 AND tier < 3 AND tier = 1").fetchall()
+    sessions = conn.execute(
+        "SELECT DISTINCT session_id FROM node INDEXED BY node_raw WHERE kind = 1 AND tier = 1"
+    ).fetchall()
     for (session,) in sessions:
         rows = conn.execute(_UNLINKED, (session, BATCH)).fetchall()
         if rows:
@@ -147,7 +150,9 @@ def _flush(tx: Transaction, linked: _Linked | None, settings: Settings) -> int:
 def _latest(conn: sqlite3.Connection, session_id: int, stamp: int) -> _Linked | None:
     """The linked episode of a session that began last up to a stamp."""
     row = conn.execute(
-        f"{_LINKED} WHERE n.kind = {int(Kind.EPISODE)} AND n.stamp <= ? AND n.session_id = ? AND e.explicit = 0"
+        "SELECT e.id, n.stamp, n.last_stamp, n.map_id, e.status, e.observation_count, n.session_id"
+        " FROM node AS n INDEXED BY node_kind_stamp CROSS JOIN episode AS e ON e.id = n.id"
+        f" WHERE n.kind = {int(Kind.EPISODE)} AND n.stamp <= ? AND n.session_id = ? AND e.explicit = 0"
         " ORDER BY n.stamp DESC, n.id DESC LIMIT 1",
         (stamp, session_id),
     ).fetchone()
@@ -169,7 +174,8 @@ def _open(tx: Transaction, session_id: int, row: Row, before: _Linked | None, se
 def _explicit_starts(conn: sqlite3.Connection, session_id: int, rows: list[Row], settings: Settings) -> list[int]:
     longest = round(settings.episode_max_duration * SECOND)
     found = conn.execute(
-        f"SELECT n.stamp FROM node AS n JOIN episode AS e ON e.id = n.id WHERE n.kind = {int(Kind.EPISODE)}"
+        "SELECT n.stamp FROM node AS n INDEXED BY node_kind_stamp CROSS JOIN episode AS e ON e.id = n.id"
+        f" WHERE n.kind = {int(Kind.EPISODE)}"
         " AND n.stamp BETWEEN ? AND ? AND n.session_id = ? AND e.explicit = 1 ORDER BY n.stamp",
         (rows[0][1] - longest, rows[-1][1], session_id),
     )

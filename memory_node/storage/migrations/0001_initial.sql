@@ -104,8 +104,8 @@ CREATE INDEX node_kind_stamp ON node (kind, stamp);
 CREATE INDEX node_layer_stamp ON node (layer_id, stamp);
 CREATE INDEX node_episode ON node (episode_id, stamp) WHERE episode_id > 0;
 CREATE INDEX node_revision ON node (revision);
--- Observations that are raw (tier 1) or summarised and not archived yet (tier 2): what housekeeping looks at.
-CREATE INDEX node_waiting ON node (tier, session_id, episode_id, stamp) WHERE kind = 1 AND tier < 3;
+-- Observations that are still raw: what housekeeping looks at.
+CREATE INDEX node_raw ON node (session_id, episode_id, stamp) WHERE kind = 1 AND tier = 1;
 -- Counts of what is archived; the rest is counted in memory.
 CREATE INDEX node_archived ON node (kind) WHERE tier = 3;
 

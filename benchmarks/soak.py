@@ -1,0 +1,186 @@
+"""A month of a robot's life in simulated time: memory, vectors, gists and the cost of each job, day by day.
+
+The robot works, idles and sleeps at 2 rows a second; housekeeping runs as its timer would. From the fifth day on
+resident memory and the number of indexed vectors, gists apart, must stay flat.
+
+    python -m benchmarks.soak --days 30 --json soak.json --plot docs/soak.png
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from benchmarks.peak_memory import resident_mb
+from benchmarks.robot_life import DAY, MONDAY, SECOND, HashEmbedder, Moment, SimulatedClock, life
+from memory_node.graph import Detection
+from memory_node.memory import Memory
+
+WARM = 5
+"""Days after which everything must be flat."""
+FLAT = 0.10
+"""Share by which a day may lie above the first warm one."""
+MAX_GISTS = 60
+"""New gists a day, before rollup."""
+
+
+@dataclass(frozen=True)
+class Day:
+    """What one simulated day left: resident MB, vectors without gists', new gists, database MB, cost of jobs (ms)."""
+
+    number: int
+    rows: int
+    rss_mb: float
+    vectors: int
+    gist_vectors: int
+    new_gists: int
+    db_mb: float
+    seconds: float
+    job_ms: dict[str, float]
+
+
+def soak(
+    days: int, rows_per_second: float = 2.0, cycle: float = 600.0, told: Callable[[Day], None] = lambda day: None
+) -> list[Day]:
+    """Live through days and return what each left.
+
+    Args:
+        rows_per_second: rows stored; a moment is two rows, a caption and a detection, and now and then a reading.
+        cycle: simulated s between two runs of the timer.
+        told: called with each day as it ends.
+    """
+    clock = SimulatedClock()
+    found: list[Day] = []
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Memory.open(Path(folder) / "soak.db", embedder=HashEmbedder(), clock=clock) as memory,
+    ):
+        cost: Counter[str] = Counter()
+        rows, next_cycle, started = 0, MONDAY + cycle, time.monotonic()
+        for moment in life(days, 2.0 / rows_per_second):
+            day = int(moment.seconds - MONDAY) // DAY
+            clock.ns = round(moment.seconds * SECOND)
+            if moment.seconds >= next_cycle:
+                next_cycle += cycle
+                cost.update(_housekeep(memory))
+            if day > len(found):
+                found.append(_day(memory, len(found), rows, time.monotonic() - started, cost))
+                told(found[-1])
+                rows, started, cost = 0, time.monotonic(), Counter()
+            rows += _record(memory, moment)
+        clock.ns = round((MONDAY + days * DAY) * SECOND)
+        cost.update(_housekeep(memory))
+        found.append(_day(memory, len(found), rows, time.monotonic() - started, cost))
+        told(found[-1])
+    return found
+
+
+def problems(days: list[Day]) -> list[str]:
+    """Return what is not as it must be, a sentence each."""
+    said = [f"day {day.number}: {day.new_gists} new gists" for day in days if day.new_gists > MAX_GISTS]
+    if len(days) <= WARM:
+        return said
+    first = days[WARM]
+    for day in days[WARM + 1 :]:
+        if day.rss_mb > first.rss_mb * (1 + FLAT):
+            said.append(f"day {day.number}: {day.rss_mb:.0f} MB resident, {first.rss_mb:.0f} on day {WARM}")
+        if day.vectors > first.vectors * (1 + FLAT):
+            said.append(f"day {day.number}: {day.vectors} vectors, {first.vectors} on day {WARM}")
+    return said
+
+
+def plot(days: list[Day], path: Path) -> None:
+    """Draw memory, vectors, size and cost of jobs over the days as PNG; needs matplotlib."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    numbers = [day.number for day in days]
+    figure, axes = pyplot.subplots(2, 2, figsize=(11, 7), constrained_layout=True)
+    axes[0, 0].plot(numbers, [day.rss_mb for day in days])
+    axes[0, 0].set(title="resident memory (MB)", ylim=0)
+    axes[0, 1].plot(numbers, [day.vectors for day in days], label="indexed vectors, gists apart")
+    axes[0, 1].plot(numbers, [day.gist_vectors for day in days], label="vectors of gists")
+    axes[0, 1].plot(numbers, [day.new_gists for day in days], label="new gists")
+    axes[0, 1].set(title="vectors", ylim=0)
+    axes[0, 1].legend()
+    axes[1, 0].plot(numbers, [day.db_mb for day in days])
+    axes[1, 0].set(title="database (MB)", xlabel="simulated day", ylim=0)
+    for name in sorted({name for day in days for name in day.job_ms}):
+        axes[1, 1].plot(numbers, [day.job_ms.get(name, 0.0) / 1000 for day in days], label=name)
+    axes[1, 1].set(title="time of each job (s a day)", xlabel="simulated day", ylim=0)
+    axes[1, 1].legend(fontsize="small")
+    figure.savefig(path, dpi=110)
+
+
+def _record(memory: Memory, moment: Moment) -> int:
+    x, y = moment.pose
+    memory.record(moment.caption, layer="scene", position=(x, y, 0.0), position_source="observer")
+    memory.record_detections(
+        [Detection(moment.thing, 0.9, position=moment.thing_at)], layer="detections", pose=(x, y, 0.0, 0.0)
+    )
+    if moment.seconds % 300 < 1:
+        memory.record_body_state(f"battery: {moment.battery:.0%}", "battery", moment.battery)
+        return 3
+    return 2
+
+
+def _housekeep(memory: Memory) -> dict[str, float]:
+    """What the timer does, whose steady clock can't be simulated; returns the time (ms) of each job."""
+    memory.flush()
+    return {state.name: state.used_ms for state in memory._rooms.runner.cycle()}
+
+
+def _day(memory: Memory, number: int, rows: int, seconds: float, cost: Counter[str]) -> Day:
+    memory.wait_embedded(60.0)
+    status = memory.status()
+    begin = (MONDAY + number * DAY) * SECOND
+    counting = "SELECT count(*) FROM gist JOIN node USING (id)"
+    with memory._rooms.db.read() as conn:
+        of_gists = conn.execute(f"{counting} WHERE text_id > 0").fetchone()[0]
+        new_gists = conn.execute(
+            f"{counting} WHERE level = 0 AND stamp BETWEEN ? AND ?", (begin, begin + DAY * SECOND)
+        ).fetchone()[0]
+    return Day(
+        number=number, rows=rows, rss_mb=resident_mb(), vectors=status.vectors - of_gists, gist_vectors=of_gists,
+        new_gists=new_gists, db_mb=status.db_bytes / 1e6, seconds=seconds, job_ms=dict(cost),
+    )  # fmt: skip
+
+
+def _line(day: Day) -> str:
+    jobs = sum(day.job_ms.values()) / 1000
+    return (
+        f"day {day.number:3}  rows {day.rows:7}  rss {day.rss_mb:6.0f} MB  vectors {day.vectors:6}"
+        f"  gists {day.gist_vectors:5} (+{day.new_gists})  db {day.db_mb:7.1f} MB  jobs {jobs:6.1f} s"
+        f"  took {day.seconds:6.1f} s"
+    )
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Live through the days, print a line a day, write JSON and plot; 1 when something grew."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.soak", description=__doc__.splitlines()[0])
+    parser.add_argument("--days", type=int, default=30)
+    parser.add_argument("--rows-per-second", type=float, default=2.0)
+    parser.add_argument("--json", type=Path, help="where the figures go")
+    parser.add_argument("--plot", type=Path, help="where the PNG goes; needs matplotlib")
+    chosen = parser.parse_args(arguments)
+    days = soak(chosen.days, chosen.rows_per_second, told=lambda day: print(_line(day), flush=True))
+    if chosen.json:
+        chosen.json.write_text(json.dumps([asdict(day) for day in days], indent=1) + "\n")
+    if chosen.plot:
+        plot(days, chosen.plot)
+    for sentence in problems(days):
+        print(sentence)
+    return 1 if problems(days) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
