@@ -87,10 +87,13 @@ class EntityTracker:
         """Return the table of a map, read anew when another map, a merge, a split or a removal came in between."""
         if self._table is not None and map_id == self._map_id and not self._outdated(tx):
             return self._table
+        before = self._table if map_id == self._map_id else None
         if map_id != self._map_id:
             self._offset = np.zeros(3)
         self._map_id = map_id
         self._table = EntityTable(reversed(entities.states(tx.conn, map_id, MOST_ENTITIES)))
+        if before is not None:
+            self._table.adopt(before)
         self._layers = entities.label_layers(tx.conn)
         self._kin.learn(tx.conn, self._table.labels)
         self._known = (entities.edits(tx.conn), tx.revision)

@@ -28,6 +28,8 @@ COLUMNS: tuple[tuple[str, Any, tuple[int, ...], Any], ...] = (
     ("seen_from", np.int64, (), 0),
 )
 """Name, type, shape of a value and what an empty row holds."""
+REMEMBERED = ("here_since", "last_looked", "missing_since", "seen_from")
+"""Columns that are in no table of SQLite."""
 
 
 class EntityTable:
@@ -113,6 +115,14 @@ class EntityTable:
         self._states[row] = None
         for name, _, _, empty in COLUMNS:
             self._columns[name][row] = empty
+
+    def adopt(self, other: EntityTable) -> None:
+        """Take over what another table of the same map knows of the same entities and SQLite doesn't."""
+        for id_, row in self._rows.items():
+            if id_ in other:
+                for name in REMEMBERED:
+                    self._columns[name][row] = other._columns[name][other.row(id_)]
+                self.changed(row)
 
     def changed(self, row: int) -> None:
         """Bring the columns of a row up to its state."""
