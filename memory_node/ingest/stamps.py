@@ -13,7 +13,7 @@ NS = 1_000_000_000
 class StampLimits:
     """How far a stamp may lie from the time its message was received, s."""
 
-    max_ahead: float = 2.0
+    max_ahead: float = 5.0
     max_age: float = 600.0
 
 

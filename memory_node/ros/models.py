@@ -28,8 +28,8 @@ def summarizer(parameters: Parameters) -> Summarizer | None:
     url = parameters["summarizer.url"]
     if not url:
         return None
-    from memory_node.models.chat import ChatSummarizer
+    from memory_node.models.summarizer_http import HttpSummarizer
 
-    return ChatSummarizer(
+    return HttpSummarizer(
         url, parameters["summarizer.model"], parameters["summarizer.key_variable"], parameters["summarizer.timeout"]
     )

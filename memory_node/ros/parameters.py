@@ -57,7 +57,7 @@ _NODE = (
     _row("position_max_stddev", 0.0, "Poses with a larger deviation are refused; 0: no limit.", "m", 0.0, 1e6),
     _row("base_frame", "base_link", "Frame of the robot's base; odometry's child_frame_id is known as well."),
     _row("frame_timeout", 1.0, "How long a message waits for a transform that is late (with tf2).", "s", 0.0, 60.0),
-    _row("stamp_max_ahead", 2.0, "A stamp farther ahead of the clock gives way to the time of arrival.", "s", 0.0, 1e9),
+    _row("stamp_max_ahead", 5.0, "A stamp farther ahead of the clock gives way to the time of arrival.", "s", 0.0, 1e9),
     _row("stamp_max_age", 600.0, "A stamp farther behind gives way to the time of arrival.", "s", 0.0, 1e9),
     _row(
         "embedder.model",
