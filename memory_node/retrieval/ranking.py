@@ -16,10 +16,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from memory_node.graph import EdgeType, Kind, Node, PositionSource
+from memory_node.graph import Kind, Node, PositionSource
 from memory_node.housekeeping.importance import earned_importance, retrievability, stability
 from memory_node.retrieval.folding import SAME_PLACE, Fold
-from memory_node.storage import edges, nodes, usage, vectors
+from memory_node.storage import nodes, usage, vectors
 
 if TYPE_CHECKING:
     import sqlite3
@@ -80,10 +80,8 @@ def rank(
         plan: filled with what the searches did.
     """
     with db.read() as conn:
-        hits = _found(searcher, conn, asked, max(POOL, 2 * limit), plan)
-        weight = searcher.weight(asked.query) if asked.query else 0.0
-        scored = _scored(conn, settings, asked, hits, weight)
-        return _told(searcher, conn, settings, asked, scored, limit)
+        found, weight = _found(searcher, conn, asked, max(POOL, 2 * limit), plan)
+        return _told(searcher, conn, settings, asked, _scored(conn, settings, asked, found, weight), limit)
 
 
 def relevance(similarity: float | None, lexical: float | None, weight: float) -> float:
@@ -112,20 +110,22 @@ def recency(age: float, halflife: float) -> float:
     return float(0.5 ** (max(age, 0.0) / halflife))
 
 
-def _found(searcher: Searcher, conn: sqlite3.Connection, asked: Asked, pool: int, plan: Plan | None) -> list[Hit]:
-    """Hits of both searches, each text once, with the parts that its own search did not give."""
+def _found(
+    searcher: Searcher, conn: sqlite3.Connection, asked: Asked, pool: int, plan: Plan | None
+) -> tuple[list[Hit], float]:
+    """Hits of both searches, each text once and with both parts, and what the query's words weigh (sum of idf)."""
     by_meaning = [] if asked.vector is None else searcher.meaning(asked.vector, pool, asked.resolved, plan)
-    by_words = searcher.words(asked.query, pool, asked.resolved, plan) if asked.query else []
     if not asked.query:
-        return by_meaning
-    hits = {(hit.text_id, hit.node_id): replace(hit, lexical=0.0) for hit in by_meaning}
+        return by_meaning, 0.0
+    by_words = searcher.words(asked.query, pool, asked.resolved, plan)
+    hits = {(hit.text_id, hit.node_id): hit for hit in by_meaning}
     unmeasured = [hit for hit in by_words if (hit.text_id, hit.node_id) not in hits]
     similar = {} if asked.vector is None else _similarities(conn, asked.vector, [hit.text_id for hit in unmeasured])
-    for hit in by_words:
-        known = hits.get((hit.text_id, hit.node_id))
-        similarity = similar.get(hit.text_id) if known is None else known.similarity
-        hits[hit.text_id, hit.node_id] = replace(hit, similarity=similarity)
-    return list(hits.values())
+    hits |= {(hit.text_id, hit.node_id): replace(hit, similarity=similar.get(hit.text_id)) for hit in unmeasured}
+    lexical = {hit.text_id: hit.lexical for hit in by_words}
+    weight, more = searcher.said(asked.query, [hit.text_id for hit in by_meaning if hit.text_id not in lexical])
+    lexical |= more
+    return [replace(hit, lexical=lexical.get(hit.text_id, 0.0)) for hit in hits.values()], weight
 
 
 def _similarities(conn: sqlite3.Connection, vector: NDArray[np.float32], text_ids: list[int]) -> dict[int, float]:
@@ -149,7 +149,8 @@ def _scored(
             for value, hit in zip(relevant, hits, strict=True)
         ]
     scored = list(zip(relevant, hits, strict=True))
-    scored.sort(key=lambda pair: (-pair[0], -pair[1].node_ids[0]))
+    # Opposite meanings all have relevance 0, and are still more or less alike.
+    scored.sort(key=lambda pair: (-pair[0], -(pair[1].similarity or 0.0), -pair[1].node_ids[0]))
     return scored
 
 
@@ -193,21 +194,8 @@ def _told(
         worth = _worth(conn, settings, asked.now, rows.values())
         there = (row for row in folds if row[2].node_id in rows)
         answers += [_ranked(rows[one.node_id], one, score, hit, *worth[one.node_id]) for score, hit, one in there]
-        answers = _without_told_gists(conn, _distinct(answers))
+        answers = _distinct(answers)
     return answers[:limit]
-
-
-def _without_told_gists(conn: sqlite3.Connection, answers: list[Ranked]) -> list[Ranked]:
-    """Answers without gists of observations that are answers themselves: those say it with time and place."""
-    if all(answer.node.kind is not Kind.GIST for answer in answers):
-        return answers
-    told = {
-        gist
-        for answer in answers
-        if answer.node.kind is Kind.OBSERVATION
-        for gist in edges.sources(conn, answer.node.id, EdgeType.SUMMARIZES)
-    }
-    return [answer for answer in answers if answer.node.id not in told]
 
 
 def _ranked(node: Node, one: Fold, score: float, hit: Hit, importance: float, recency: float) -> Ranked:
