@@ -23,14 +23,20 @@ def generate_launch_description() -> LaunchDescription:
         executable="memory_node",
         name="memory",
         namespace=LaunchConfiguration("namespace"),
-        parameters=[
+        # A file that is missing: launch_ros starts the node without it; --params-file makes the node stop and say so.
+        arguments=[
+            "--ros-args",
+            "--params-file",
             LaunchConfiguration("params_file"),
+            "--log-level",
+            LaunchConfiguration("log_level"),
+        ],
+        parameters=[
             {
                 "use_sim_time": ParameterValue(LaunchConfiguration("use_sim_time"), value_type=bool),
                 "autostart": ParameterValue(LaunchConfiguration("autostart"), value_type=bool),
             },
         ],
-        arguments=["--ros-args", "--log-level", LaunchConfiguration("log_level")],
         output="screen",
         emulate_tty=True,
     )
