@@ -23,6 +23,7 @@ from memory_node.ingest.delivery import ODOMETRY
 from memory_node.ingest.frames import FrameResolver
 from memory_node.ingest.intake import Intake
 from memory_node.memory import Memory
+from memory_node.protocols import Embedder
 from memory_node.ros.clocks import RosClock, SilentClockWatch
 from memory_node.ros.conversion import stamp_ns, status_message
 from memory_node.ros.declare import database_path, declare, follow_changes
@@ -66,10 +67,12 @@ class MemoryNode(LifecycleNode):
         failure: why the last transition failed, or "".
     """
 
-    def __init__(self, **more: Any) -> None:
+    def __init__(self, embedder: Embedder | None = None, **more: Any) -> None:
+        """Read the parameters; an embedder given here takes the place of the one they name."""
         super().__init__("memory", automatically_declare_parameters_from_overrides=True, **more)
         self.parameters = declare(self)
         self.failure = ""
+        self.given_embedder = embedder
         simulated = self.get_parameter("use_sim_time").value
         self.clock = RosClock(self.get_clock(), bool(simulated))
         self._changes: dict[str, Any] = {}
@@ -201,9 +204,12 @@ class _Open:
             parameters.settings.db_path, Path(os.environ.get("ROS_HOME", "~/.ros")), node.get_namespace()
         )
         settings = parameters.settings.changed(db_path=str(path), **node.changes)
-        self._embedder = embedder(parameters)
+        self._loading = None if node.given_embedder else embedder(parameters)
         self.memory = Memory.open(
-            embedder=self._embedder, summarizer=summarizer(parameters), clock=node.clock, settings=settings
+            embedder=node.given_embedder or self._loading,
+            summarizer=summarizer(parameters),
+            clock=node.clock,
+            settings=settings,
         )
         for layer in parameters.layers:
             if layer.name != ODOMETRY:
@@ -270,5 +276,5 @@ class _Open:
             for service in self._services:
                 self._node.destroy_service(service)
             self.memory.close()
-            if self._embedder is not None:
-                self._embedder.close()
+            if self._loading is not None:
+                self._loading.close()
