@@ -84,10 +84,11 @@ def find(conn: sqlite3.Connection, name: str, limit: int = 10) -> list[Episode]:
 
 
 def last(conn: sqlite3.Connection, n: int = 1) -> list[Episode]:
-    """Return the n episodes that started last, the newest first."""
-    return _records(
-        conn, _SELECT + f" WHERE n.kind = {int(Kind.EPISODE)} ORDER BY n.stamp DESC, n.id DESC LIMIT ?", (n,)
-    )
+    """Return the n episodes that somebody started last, the newest first; where those are fewer, linked ones too."""
+    newest = f"{_SELECT} WHERE n.kind = {int(Kind.EPISODE)} AND e.explicit = ? ORDER BY n.stamp DESC, n.id DESC LIMIT ?"
+    started = _records(conn, newest, (1, n))
+    linked = _records(conn, newest, (0, n - len(started))) if len(started) < n else []
+    return sorted(started + linked, key=lambda episode: (episode.start, episode.id), reverse=True)
 
 
 def children(conn: sqlite3.Connection, id_: int) -> list[Episode]:

@@ -1,0 +1,97 @@
+"""The embedder as it comes: late, failing, another one; words, place and time answer meanwhile."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from support.fakes import FakeClock, WordEmbedder
+
+from memory_node.errors import EmbedderError
+from memory_node.memory import Memory
+
+
+class LateEmbedder(WordEmbedder):
+    """Not there until `ready` is set."""
+
+    def __init__(self) -> None:
+        super().__init__(dim=32, name="late")
+        self.ready = threading.Event()
+
+    def embed(self, texts: list[str]) -> NDArray[np.float32]:
+        if not self.ready.is_set():
+            raise EmbedderError("still loading")
+        return super().embed(texts)
+
+
+def test_without_an_embedder_words_answer_and_the_message_says_so(tmp_path: Path) -> None:
+    with Memory.open(tmp_path / "robot.db", clock=FakeClock()) as memory:
+        memory.record("a red chair", layer="scene")
+        memory.record("a blue table", layer="scene")
+        found = memory.semantic_search("chair")
+        assert [match.text for match in found.matches] == ["a red chair"]
+        assert found.success and "by words only" in found.message
+        assert memory.wait_embedded(0.0)
+
+
+def test_a_late_embedder_works_off_the_backlog_once_it_is_there(tmp_path: Path) -> None:
+    embedder = LateEmbedder()
+    with Memory.open(tmp_path / "robot.db", embedder=embedder, clock=FakeClock()) as memory:
+        memory.record("a red chair", layer="scene")
+        memory.flush()
+        assert "by words only" in memory.semantic_search("red chair").message
+        status = memory.status()
+        assert status.backlog == 1 and status.vectors == 0 and any("still loading" in w for w in status.warnings)
+        embedder.ready.set()
+        assert memory.wait_embedded(60.0)
+        found = memory.semantic_search("red chair")
+        assert found.message == "" and found.matches[0].similarity is not None
+        assert memory.status().warnings == ()
+
+
+def test_the_backlog_outlives_a_memory_without_a_model(tmp_path: Path) -> None:
+    with Memory.open(tmp_path / "robot.db", clock=FakeClock()) as memory:
+        for i in range(50):
+            memory.record(f"view {i}", layer="scene")
+    embedder = WordEmbedder()
+    with Memory.open(tmp_path / "robot.db", embedder=embedder, clock=FakeClock()) as memory:
+        assert memory.wait_embedded(60.0)
+        assert memory.status().vectors == 50
+        assert max(len(batch) for batch in embedder.calls) <= memory.settings.embed_batch_size
+
+
+def test_one_text_said_often_is_embedded_once(tmp_path: Path) -> None:
+    embedder = WordEmbedder()
+    with Memory.open(tmp_path / "robot.db", embedder=embedder, clock=FakeClock()) as memory:
+        for _ in range(300):
+            memory.record("chair", layer="detections", position=(1.0, 0.0, 0.0))
+        assert memory.wait_embedded(60.0)
+        assert memory.status().vectors == 1 and sum(len(batch) for batch in embedder.calls) == 1
+
+
+def test_f32_another_model_ranks_by_its_own_vectors_alone(tmp_path: Path) -> None:
+    texts = ["a red chair", "a blue table", "an open door"]
+    with Memory.open(tmp_path / "robot.db", embedder=WordEmbedder(dim=64, name="old"), clock=FakeClock()) as memory:
+        for text in texts:
+            memory.record(text, layer="scene")
+        assert memory.wait_embedded(60.0)
+    for name, dim in (("new", 64), ("wider", 96)):  # same length but another model; another length
+        with Memory.open(tmp_path / "robot.db", embedder=WordEmbedder(dim, name), clock=FakeClock()) as memory:
+            assert memory.wait_embedded(60.0)
+            status = memory.status()
+            assert (status.model, status.dimension, status.vectors, status.backlog) == (name, dim, 3, 0)
+            found = memory.semantic_search("blue table")
+            assert found.matches[0].text == "a blue table" and found.matches[0].similarity > 0.7
+    assert not memory_has_vectors_of(tmp_path / "robot.db", "old")
+
+
+def memory_has_vectors_of(path: Path, model: str) -> bool:
+    import sqlite3
+
+    conn = sqlite3.connect(path)
+    sql = "SELECT count(*) FROM vector JOIN model ON model.id = model_id WHERE model.name = ?"
+    count = conn.execute(sql, (model,)).fetchone()[0]
+    conn.close()
+    return bool(count)
