@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import re
@@ -184,9 +185,12 @@ class Emem(System):
 
     def record(self, detections: Sequence[Detection], pose: Pose) -> list[Any]:
         self.stamp = pose.stamp / SECOND
-        ids = []
-        for detection in detections:
-            assert detection.position is not None
+        return [self._add(detection) for detection in detections]
+
+    def _add(self, detection: Detection) -> Any:
+        """Add one; when its extraction raises (see commit) the row is there, but nobody is told its id."""
+        assert detection.position is not None
+        try:
             id_ = self.memory.add(
                 detection.label,
                 *detection.position,
@@ -194,9 +198,10 @@ class Emem(System):
                 layer_name="detections",
                 confidence=detection.confidence,
             )
-            self.labels[id_] = detection.label
-            ids.append(id_)
-        return ids
+        except RuntimeError:
+            return object()
+        self.labels[id_] = detection.label
+        return id_
 
     def say(self, text: str, position: Position, second: int) -> None:
         self.stamp = 1000.0 + second
@@ -207,8 +212,10 @@ class Emem(System):
             self.memory.add_entity(label, *place)
 
     def commit(self) -> None:
-        self.memory._ensure_flushed()
-        self.memory._drain_entity_buffer()
+        # Its search for a matching entity raises when the index holds fewer than it asks for; that batch is then lost.
+        with contextlib.suppress(RuntimeError):
+            self.memory._ensure_flushed()
+            self.memory._drain_entity_buffer()
 
     def end_pass(self) -> None:
         self.commit()

@@ -27,8 +27,10 @@ CHANGING = range(2, 7)
 Things of a class look alike, so of two that change in one pass nobody can tell which of them is now where.
 """
 SENSOR_RANGE, SENSOR_FOV = 5.0, 1.2
-TURN = 0.9
-"""rad between two looks from one spot."""
+BESIDE = 0.2
+"""Share of things that are put at just NEIGHBOUR from another of their class."""
+SPOTS, TURNS, TURN = 3, 7, 0.9
+"""From how many spots of a room the robot looks around, with how many looks, and the rad between two of them."""
 
 CLASSES = (
     "refrigerator", "sofa", "cup", "television", "trash can", "chair", "table", "lamp", "bed", "bottle", "laptop",
@@ -100,7 +102,7 @@ class World:
     def messages(self) -> Iterator[Message]:
         """All messages in the order of time: a second between two, a quarter of an hour between two passes."""
         rng = np.random.default_rng(self.seed + 10_000)
-        looks = [(room, spot, turn) for room in range(ROOMS) for spot in range(2) for turn in range(7)]
+        looks = [(room, spot, turn) for room in range(ROOMS) for spot in range(SPOTS) for turn in range(TURNS)]
         total = len(looks) * PASSES
         for tour in range(PASSES):
             for number, (room, spot, turn) in enumerate(looks):
@@ -112,7 +114,7 @@ class World:
         self, rng: np.random.Generator, tour: int, stamp: int, room: int, spot: int, yaw: float, drift: np.ndarray
     ) -> Message:
         corner = np.array([(room % 3) * (ROOM[0] + 1.0), (room // 3) * (ROOM[1] + 1.0)])
-        here = corner + np.array([ROOM[0] * (0.3 + 0.4 * spot), ROOM[1] / 2.0]) + rng.normal(0.0, 0.1, 2)
+        here = corner + np.array([ROOM[0] * (0.25 + 0.25 * spot), ROOM[1] / 2.0]) + rng.normal(0.0, 0.1, 2)
         detections, truth = [], []
         for thing, place in self.present(tour):
             if self._sees(here, yaw, room, place) and rng.random() >= MISS_RATE:
@@ -143,11 +145,11 @@ class World:
     def _spot(
         self, rng: np.random.Generator, label: str, away_from: tuple[float, float, float] | None = None
     ) -> tuple[float, float, float]:
-        """A free spot in a room; one in three things has a neighbour of its class at just NEIGHBOUR."""
+        """A free spot in a room; some have a neighbour of their class at just NEIGHBOUR."""
         taken = [(t.label, p) for t in self.things for p in (t.home, t.moved_to) if p is not None]
         same = [p for name, p in taken if name == label]
         while True:
-            if same and away_from is None and rng.random() < 0.33:
+            if same and away_from is None and rng.random() < BESIDE:
                 angle = rng.uniform(0.0, 2.0 * math.pi)
                 near = same[int(rng.integers(len(same)))]
                 spot = (near[0] + NEIGHBOUR * math.cos(angle), near[1] + NEIGHBOUR * math.sin(angle), near[2])
@@ -174,9 +176,10 @@ def _room_of(place: tuple[float, float, float]) -> int | None:
 
 
 _OTHER_WORDS = """
-refrigerator: fridge, icebox; sofa: couch, settee; cup: mug, coffee mug; television: tv, telly; chair: seat; lamp: light;
-trash can: garbage bin, waste bin, rubbish bin, dustbin; bottle: flask; laptop: notebook computer, portable computer;
-bookshelf: bookcase; potted plant: houseplant, pot plant; suitcase: luggage, travel bag; backpack: rucksack, knapsack;
+refrigerator: fridge, icebox; sofa: couch, settee; cup: mug, coffee mug; television: tv, telly; chair: seat;
+lamp: light; trash can: garbage bin, waste bin, rubbish bin, dustbin; bottle: flask;
+laptop: notebook computer, portable computer; bookshelf: bookcase; potted plant: houseplant, pot plant;
+suitcase: luggage, travel bag; backpack: rucksack, knapsack;
 bicycle: bike, push bike; sink: washbasin, basin; toilet: lavatory, wc; mirror: looking glass; rug: carpet, mat;
 door: doorway; box: carton; cell phone: mobile phone, smartphone; monitor: computer screen, display; bed: double bed
 """

@@ -32,8 +32,8 @@ METRES = 5.0
 """m of way that make it e times less likely."""
 SHADOW = 3
 """Sightings up to which a missing thing beside another of its class may be a duplicate of it."""
-GONE = 0.15
-"""Belief under which a missing thing is gone beyond doubt: one more miss than makes it missing."""
+GONE = 0.05
+"""Belief under which a missing thing is gone beyond doubt: two more misses than make it missing."""
 NOT_MOVED = 1e5
 """Cost of not having moved: whenever something of the class is missing, what turned up is rather that than new."""
 

@@ -1,8 +1,10 @@
 """From which cosine on a name is believed, by model.
 
-The values come from `python -m benchmarks.naming`: 416 groups of names of everyday things, worlds of 25 known labels,
-queries that are another name of a known thing or a thing that is not there but belongs beside one that is. `label` is
-where 9 of 10 absent things are refused; as sentences are compared with single words, `sentence` is the same for texts.
+`label` comes from `python -m benchmarks.naming`: worlds of 25 known labels, asked for by other names of what is there
+and by names of what is not, with words that only the model knows. For all-MiniLM-L6-v2 nine of ten absent things are
+refused from 0.52 on; on things it was not tuned on 0.55 refuses 93 % and finds 63 % of the other names (0.45: 70 % and
+76 %, 0.65: 98 % and 51 %). Names that `concepts` has don't depend on it. `sentence` is the same for sentences: of scenes that do not
+speak of a thing, the most alike of 60 is below 0.44 for nine of ten things.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ class Thresholds:
     strict: float
 
 
-_OF_MODEL = {"all-MiniLM-L6-v2": Thresholds(label=0.60, sentence=0.45, strict=0.60)}
+_OF_MODEL = {"all-MiniLM-L6-v2": Thresholds(label=0.55, sentence=0.45, strict=0.60)}
 _OTHERS = Thresholds(label=0.60, sentence=0.50, strict=0.60)
 
 
