@@ -237,7 +237,11 @@ class Emem(System):
         return []
 
     def locate(self, concept: str) -> list[Position]:
-        match = re.search(r"Location: \(([-\d.]+), ([-\d.]+), ([-\d.]+)\)", self.memory.locate(concept))
+        try:
+            answer = self.memory.locate(concept)
+        except RuntimeError:
+            return []
+        match = re.search(r"Location: \(([-\d.]+), ([-\d.]+), ([-\d.]+)\)", answer)
         return [(float(match[1]), float(match[2]), float(match[3]))] if match else []
 
     def close(self) -> None:

@@ -29,7 +29,8 @@ def main() -> int:
     vectors = dict(zip(names, embedder.embed(names), strict=True))
     absent, present = _asked(groups[1::2], vectors, seed=1)
     calibrated = float(np.quantile(absent, REFUSED))
-    print(f"{len(names)} names of {len(groups)} things; {REFUSED:.0%} of absent ones are refused from {calibrated:.3f} on")
+    print(f"{len(names)} names of {len(groups)} things")
+    print(f"{REFUSED:.0%} of absent things are refused from {calibrated:.3f} on")
     absent, present = _asked(groups[::2], vectors, seed=2)
     for threshold in (0.45, 0.5, 0.55, calibrated, 0.6, 0.65):
         refused, found = float((absent < threshold).mean()), float((present >= threshold).mean())
