@@ -33,12 +33,21 @@ MAX_GISTS = 60
 
 @dataclass(frozen=True)
 class Day:
-    """What one simulated day left: resident MB, vectors without gists', new gists, database MB, cost of jobs (ms)."""
+    """What one simulated day left.
+
+    Attributes:
+        rss_mb, db_mb: MB resident and in the database.
+        vectors: of texts, without those of gists, which come to at most MAX_GISTS a day and are rolled up.
+        episode_vectors: centroids of episodes, about one a day.
+        gist_vectors, new_gists: vectors of gists, and gists whose first row is of this day.
+        seconds: real time the day took. job_ms: time of each job.
+    """
 
     number: int
     rows: int
     rss_mb: float
     vectors: int
+    episode_vectors: int
     gist_vectors: int
     new_gists: int
     db_mb: float
@@ -146,12 +155,14 @@ def _day(memory: Memory, number: int, rows: int, seconds: float, cost: Counter[s
     counting = "SELECT count(*) FROM gist JOIN node USING (id)"
     with memory._rooms.db.read() as conn:
         of_gists = conn.execute(f"{counting} WHERE text_id > 0").fetchone()[0]
+        of_episodes = conn.execute("SELECT count(*) FROM vector WHERE node_id > 0").fetchone()[0]
         new_gists = conn.execute(
             f"{counting} WHERE level = 0 AND stamp BETWEEN ? AND ?", (begin, begin + DAY * SECOND)
         ).fetchone()[0]
     return Day(
-        number=number, rows=rows, rss_mb=resident_mb(), vectors=status.vectors - of_gists, gist_vectors=of_gists,
-        new_gists=new_gists, db_mb=status.db_bytes / 1e6, seconds=seconds, job_ms=dict(cost),
+        number=number, rows=rows, rss_mb=resident_mb(), vectors=status.vectors - of_gists - of_episodes,
+        episode_vectors=of_episodes, gist_vectors=of_gists, new_gists=new_gists,
+        db_mb=status.db_bytes / 1e6, seconds=seconds, job_ms=dict(cost),
     )  # fmt: skip
 
 

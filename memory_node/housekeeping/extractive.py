@@ -22,8 +22,8 @@ MAX_SENTENCES = 100
 """Sentences that are weighed; the most frequent come first."""
 MAX_THINGS = 20
 """Named things that are told before any sentence."""
-SHORTEST = 8
-"""Characters below which what is left of the room isn't worth looking for an item."""
+MAX_MISFITS = 5
+"""Items too long for what is left of the room after which no shorter one is looked for."""
 
 _WORD = re.compile(r"[^\W_]+")
 _COUNTED = re.compile(r"^(?P<text>.*?) \(x(?P<count>\d+)\)$", re.DOTALL)
@@ -63,11 +63,14 @@ class Extractive:
             return ""
         text = self._head(rows)
         for share, items in self._items(said):
+            misfits = 0
             for item in items:
                 divided = ("; " if text[-1] != ":" else " ") + item
                 if len(text) + len(divided) <= share * max_chars:
                     text += divided
-                elif len(text) + SHORTEST > share * max_chars:
+                    continue
+                misfits += 1
+                if misfits == MAX_MISFITS:
                     break
         if text[-1] == ":":
             text += " " + said[0].text

@@ -98,13 +98,13 @@ class Gists:
                 return StepResult(scanned, wrote, done=False)
 
     def _write(self, context: JobContext, plan: Plan) -> int:
-        settings, rewrite = context.settings(), context.summarizer is not None
-        return context.db.write(lambda tx: self._advance(tx, plan, settings, rewrite))
+        return context.db.write(lambda tx: self._advance(tx, plan, context))
 
-    def _advance(self, tx: Transaction, plan: Plan, settings: Settings, rewrite: bool) -> int:
-        """Write up to CHUNK members of a plan, and the plan that is left; return how many rows were written."""
+    def _advance(self, tx: Transaction, plan: Plan, context: JobContext) -> int:
+        """Write up to CHUNK members of a plan while time is left, and the rest of the plan; return rows written."""
+        settings, rewrite = context.settings(), context.summarizer is not None
         wrote, room = 0, CHUNK
-        while plan.clusters and room > 0:
+        while plan.clusters and room > 0 and not (wrote and context.should_yield()):
             ids = still_raw(tx.conn, plan.clusters[0])
             if plan.gist_id == NO_ID and ids:
                 plan.gist_id = write_gist(tx, plan.group, ids, settings, rewrite)
