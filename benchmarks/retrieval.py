@@ -11,7 +11,7 @@ last time         search(question)                           one of 5 spans ends
 before and after  search(question, 1), then timeline of the scene layer from its time on, or back
                                                              one of 5 texts is the neighbour's
 where             locate(name)                               position within 1 m
-how many          entity_query(name)                         number of entities
+how many          entity_query(name)                         number of entities, ours neither tentative nor missing
 body              recall(question) in a window of time       one of 5 texts is what was nearest to the event
                   body_status(layer)                         value within 0.01 (or 0.1 degC), change likewise
 episode           episode_summary(name)                      start and end within 5 s

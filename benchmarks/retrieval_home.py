@@ -1,7 +1,7 @@
 """Three days of a simulated home, and 300 questions about them whose answers are known because they were made first.
 
 A robot runs named tasks through eight rooms; in each room it turns around with a detector (class labels with measured
-positions), describes what people do, and overhears facts amid small talk. Each minute it reads its body; a few times
+positions), describes what people do, and overhears facts amid small talk. It reads its body every 20 s; a few times
 something happens to that body. The seed decides everything.
 """
 
@@ -21,7 +21,8 @@ TASK_TIME = 5400
 """Seconds from one task's start to the next; eight tasks a day."""
 ROOM_SIZE = 5.0
 SENSOR_RANGE, SENSOR_FOV = 4.5, 1.2
-TREND_MINUTES = 5
+TREND = 300
+BODY_PERIOD = 20
 COUNTS = {
     "what": 60,
     "where": 40,
@@ -209,8 +210,8 @@ class _Builder:
         for number, name in enumerate(self.rng.sample(names, len(names))):
             start = START + day * DAY + number * TASK_TIME * SECOND
             self._task(name, start)
-        for minute in range(13 * 60 + 1):
-            self._body(START + day * DAY + minute * 60 * SECOND)
+        for seconds in range(0, 13 * 3600 + 1, BODY_PERIOD):
+            self._body(START + day * DAY + seconds * SECOND)
 
     def _task(self, name: str, start: int) -> None:
         stamp = start + self.rng.randint(0, 120) * SECOND
@@ -258,8 +259,8 @@ class _Builder:
         return (place[0] + self.rng.gauss(0, spread), place[1] + self.rng.gauss(0, spread), place[2])
 
     def _body(self, stamp: int) -> None:
-        minutes = (stamp - START) % DAY // SECOND // 60
-        battery = 0.95 - 0.05 * (minutes % 600) / 60 - sum(0.15 for at in self._faults(stamp, 0) if at <= stamp)
+        hours = (stamp - START) % DAY / SECOND / 3600
+        battery = 0.95 - 0.05 * (hours % 10) - sum(0.15 for at in self._faults(stamp, 0) if at <= stamp)
         motor = (
             41.0
             + self.rng.gauss(0, 0.4)
@@ -273,7 +274,7 @@ class _Builder:
     def _faults(self, stamp: int, kind: int) -> list[int]:
         """When the body is hit that day: the battery (0) drops at two visits, the motor (1) heats at two others."""
         day = [at for at, _ in self.visits if (at - START) // DAY == (stamp - START) // DAY]
-        return [at + 30 * SECOND for at in (day[7 + 3 * kind], day[25 + 3 * kind])]
+        return [at + 5 * SECOND for at in (day[7 + 3 * kind], day[25 + 3 * kind])]
 
     def _place(self, stamp: int) -> Point:
         before = [room for at, room in self.visits if at <= stamp + 60 * SECOND]
@@ -345,7 +346,9 @@ class _Builder:
         for layer in ("battery", "motor"):
             readings = [row for row in self.home.body if row.layer == layer]
             self._add("body", "value", number=readings[-1].value, layer=layer)
-            self._add("body", "change", number=readings[-1].value - readings[-1 - TREND_MINUTES].value, layer=layer)
+            self._add(
+                "body", "change", number=readings[-1].value - readings[-1 - TREND // BODY_PERIOD].value, layer=layer
+            )
 
     def _ask_episodes(self) -> None:
         for task in self.home.tasks:

@@ -127,7 +127,8 @@ class Ours:
         return found.place.position if found.place is not None else None
 
     def count(self, name: str) -> int:
-        return len(self.memory.entity_query(name=name, limit=100).entities)
+        found = self.memory.entity_query(name=name, limit=100).entities
+        return sum(not entity.tentative and not entity.missing for entity in found)
 
     def body(self, layer: str) -> tuple[float | None, float | None]:
         readings = self.memory.body_status([layer]).readings

@@ -155,7 +155,11 @@ class Rooms:
         """Whether every text has its vector, and every vector is in the index."""
         waiting = 0 if self.embedding is None else self.embedding.backlog()
         known = self.embedding is None or self.embedding.model is not None
-        return known and waiting == 0 and self.projections.tail == 0
+        if not known or waiting:
+            return False
+        # The commit of the last vectors can be read here before the listener has taken it in.
+        self.projections.catch_up()
+        return self.projections.tail == 0
 
     # ---- sessions, maps, episodes
 

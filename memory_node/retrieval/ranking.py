@@ -40,6 +40,10 @@ HALF = 4.0
 """Sum of idf at which words are half as good as they can be; a word that one text of 50 has weighs 3.5."""
 POOL = 60
 """Texts that meaning and words each bring into the ranking, at least."""
+SUMMARY = 0.9
+"""What a gist says counts so much of what a row says, which knows its own time and place."""
+SPARE = 4
+"""Answers prepared beyond the limit, in case some become one or change places."""
 SAME_VIEW = 2.0
 """m: the same words said from places nearer to each other than this are told as one; a robot sees a room from many."""
 _WORD = re.compile(r"\w+")
@@ -183,7 +187,7 @@ def _told(
     at = 0
     # Most often the first round fills the list; another follows where answers became one.
     while len(answers) < limit and at < len(scored):
-        some, at = scored[at : at + limit], at + limit
+        some, at = scored[at : at + limit + SPARE], at + limit + SPARE
         folds: list[tuple[float, Hit, Fold]] = []
         for score, hit in some:
             if hit.total == 1:
@@ -195,11 +199,13 @@ def _told(
         there = (row for row in folds if row[2].node_id in rows)
         answers += [_ranked(rows[one.node_id], one, score, hit, *worth[one.node_id]) for score, hit, one in there]
         answers = _distinct(answers)
+    answers.sort(key=lambda answer: -answer.score)
     return answers[:limit]
 
 
 def _ranked(node: Node, one: Fold, score: float, hit: Hit, importance: float, recency: float) -> Ranked:
     single = one.count == 1
+    score *= SUMMARY if node.kind is Kind.GIST else 1.0
     return Ranked(
         node=node,
         count=node.repeats if single else max(one.count, node.repeats),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -116,11 +116,13 @@ class Searcher:
                     return hits
                 passing = _texts(rows, resolved)
 
-    def weight(self, query: str) -> float:
-        """Return the sum of idf of the query's words: how much it says; times `lexical` how much of that a text has."""
+    def said(self, query: str, text_ids: Sequence[int]) -> tuple[float, dict[int, float]]:
+        """Return what the query's words weigh together (sum of idf), and `lexical` of the texts with any."""
         with self._db.read() as conn:
             asked = self._lexicon.understand(conn, query)
-        return math.fsum(asked.weights.values()) if asked else 0.0
+            if asked is None:
+                return 0.0, {}
+            return math.fsum(asked.weights.values()), dict(words.scored(conn, asked, text_ids))
 
     def near(
         self, center: tuple[float, ...], radius: float | None, k: int, resolved: Resolved

@@ -49,9 +49,8 @@ def latest_readings(context: ToolContext, layers: Sequence[str] = ()) -> tuple[B
         readings = []
         for latest in found:
             age = max(0.0, (now - latest.stamp) / SECOND)
-            reading = BodyReading(
-                latest.layer, latest.text, latest.value, latest.unit, latest.stamp, age, age > settings.stale_after
-            )
+            is_stale = age > context.stale_after(latest.layer)
+            reading = BodyReading(latest.layer, latest.text, latest.value, latest.unit, latest.stamp, age, is_stale)
             readings.append(_with_trend(conn, latest, reading, now - round(settings.trend_window * SECOND)))
     return tuple(readings)
 

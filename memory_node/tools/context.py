@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from memory_node.errors import EmbedderError
@@ -38,6 +38,7 @@ class ToolContext:
         get_pose: the robot's latest pose in the memory's frame, or None.
         get_map_id: the present map.
         note_recall: takes ids of nodes that were used; writes later, off the query path.
+        stale_limits: layer -> age (s) at which its readings are stale, where it is not the setting's.
     """
 
     db: Database
@@ -48,11 +49,16 @@ class ToolContext:
     get_pose: Callable[[], Pose | None]
     get_map_id: Callable[[], str]
     note_recall: Callable[[Iterable[int]], None]
+    stale_limits: dict[str, float] = field(default_factory=dict)
 
     @property
     def settings(self) -> Settings:
         """The settings of this moment."""
         return self.get_settings()
+
+    def stale_after(self, layer: str) -> float:
+        """Age at which a reading of the layer is stale, s."""
+        return self.stale_limits.get(layer, self.settings.stale_after)
 
     @property
     def frame(self) -> str:
