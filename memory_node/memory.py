@@ -219,9 +219,14 @@ class Memory:
         rooms.note_stored(id)
         return id
 
-    def declare_layer(self, name: str, is_internal_state: bool = False) -> None:
-        """Make a layer known before its first row: a question about it then finds nothing, instead of being wrong."""
+    def declare_layer(self, name: str, is_internal_state: bool = False, stale_after: float | None = None) -> None:
+        """Make a layer known before its first row: a question about it then finds nothing, instead of being wrong.
+
+        stale_after: age (s) at which its readings are stale; None: the setting of that name.
+        """
         rooms, clean = self._writable(), checked_name("name", name)
+        if stale_after is not None:
+            rooms.context.stale_limits[clean] = stale_after
         rooms.db.write(lambda tx: nodes.layer_id(tx, clean, is_internal_state))
 
     def flush(self) -> None:
@@ -433,7 +438,7 @@ class Memory:
     def _stamp(self, stamp: int | str | None) -> int:
         if isinstance(stamp, str) and stamp:
             now = self._rooms.clock.now_ns()
-            return parse_time(stamp, now, self._rooms.settings().time_zone)
+            return parse_time(stamp, now, self._rooms.settings().time_zone, "stamp")
         if stamp is None or stamp == "":
             self._rooms.check_clock()
             return self._rooms.clock.now_ns()

@@ -14,6 +14,7 @@ from geometry_msgs.msg import PointStamped
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup, ReentrantCallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.qos import QoSProfile
 from rclpy.serialization import deserialize_message
 from robot_memory.msg import MemoryStatus
 
@@ -35,6 +36,7 @@ from memory_node.ros.services import SERVICES, ServiceSpec, answer
 from memory_node.ros.subscriptions import Subscriptions, message_class
 
 _REFRESH = 0.5
+_REQUESTS = 100
 
 Transition = Callable[["MemoryNode", LifecycleState], None]
 
@@ -213,7 +215,7 @@ class _Open:
         )
         for layer in parameters.layers:
             if layer.name != ODOMETRY:
-                self.memory.declare_layer(layer.name, layer.is_internal_state)
+                self.memory.declare_layer(layer.name, layer.is_internal_state, layer.stale_after or None)
         self.memory.track.max_stddev = parameters["position_max_stddev"]
         self.resolver: FrameResolver = frame_resolver(
             node, settings.frame, parameters["base_frame"], parameters.mounts, parameters["frame_timeout"]
@@ -248,7 +250,9 @@ class _Open:
         def callback(request: Any, response: Any) -> Any:
             return answer(spec, node, node.active, request, response, node.get_logger())
 
-        return node.create_service(spec.type, f"~/{spec.name}", callback, callback_group=group)
+        # The default depth of 10 loses requests when more askers come at once.
+        quality = QoSProfile(depth=_REQUESTS)
+        return node.create_service(spec.type, f"~/{spec.name}", callback, qos_profile=quality, callback_group=group)
 
     def activate(self) -> None:
         self.intake.start()

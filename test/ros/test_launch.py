@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 pytest.importorskip("launch_ros", reason="launch_ros does not import: it has no wheel")
-launch_testing = pytest.importorskip("launch_testing", reason="launch_testing does not import: it has no wheel")
+pytest.importorskip("launch_testing", reason="launch_testing does not import: it has no wheel")
 
 import launch_testing.actions  # noqa: E402
 import launch_testing.asserts  # noqa: E402
