@@ -164,8 +164,8 @@ def _one_thing(conn: sqlite3.Connection, a: EntityState, b: EntityState, gate: f
     if a.position is None or b.position is None or PositionSource.MEASURED not in (a.source, b.source):
         return False
     old, new = sorted((a, b), key=lambda state: (state.first_seen, state.id))
-    # What was looked for in vain and is believed to be there all the same is not what turned up beside it.
-    lost = old.last_seen < new.first_seen and not new.tentative and (old.missing or old.missed == 0)
+    # What was looked for in vain is followed by the tracker, which knows who else may have turned up here.
+    lost = old.last_seen < new.first_seen and not new.tentative and old.missed == 0
     if a.source is not b.source or math.dist(a.position, b.position) > (max(NEAR, FAR * gate) if lost else NEAR):
         return False
     pair = (min(a.id, b.id), EdgeType.COOCCURS_WITH, max(a.id, b.id))
