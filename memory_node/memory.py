@@ -178,15 +178,19 @@ class Memory:
         stamp: int | str | None = None,
         stamp_source: str = "caller",
     ) -> int:
-        """Record one reading of the robot's own body (interoception); returns its id."""
-        rooms = self._writable()
+        """Record one reading of the robot's own body (interoception); returns its id.
+
+        Without a position it lies where the robot was at stamp, and so does an event that it completes.
+        """
+        rooms, when = self._writable(), self._stamp(stamp)
+        pose = rooms.track.at(when) if position is None else None
         return rooms.recorder.reading(
             text,
             layer=layer,
             value=value,
             unit=unit,
-            stamp=self._stamp(stamp),
-            position=position,
+            stamp=when,
+            position=pose.position if pose else position,
             stamp_source=stamp_source,
         )
 
