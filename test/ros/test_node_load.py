@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from rclpy.qos import QoSProfile
 from robot_memory.msg import Filter
 from std_msgs.msg import String
 from support.fakes import WordEmbedder
@@ -69,7 +70,9 @@ def test_f10_questions_are_answered_while_memories_are_summarised(world: tuple[A
 def test_f9_f10_many_askers_at_once(world: tuple[Any, Peer]) -> None:
     _, other = world
     kind = TYPES["temporal_query"]
-    clients = [other.node.create_client(kind, "/memory/temporal_query") for _ in range(30)]
+    # Every client hears the answers to all of them: its own depth must hold a burst.
+    deep = QoSProfile(depth=100)
+    clients = [other.node.create_client(kind, "/memory/temporal_query", qos_profile=deep) for _ in range(30)]
     assert all(client.wait_for_service(10.0) for client in clients)
     futures = [client.call_async(kind.Request(limit=5)) for client in clients]
     wait_until(lambda: all(future.done() for future in futures), "every answer", 30.0)
