@@ -123,11 +123,6 @@ class StaticMounts:
         rotation = tuple((row[0], row[1], row[2]) for row in turned)
         return Transform((rotation[0], rotation[1], rotation[2]), base.apply(mount.translation))
 
-    @property
-    def mounted(self) -> frozenset[str]:
-        """Frames that lie on the base."""
-        return frozenset(self._bases | self._mounts.keys())
-
     def add_base(self, frame: str) -> None:
         """See FrameResolver. A frame with a mount of its own stays a sensor."""
         if frame and frame not in self._mounts and len(self._bases) < 8:

@@ -36,7 +36,7 @@ class TfFrames(StaticMounts):
     def transform(self, frame: str, stamp: int, pose: Pose | None) -> Transform | None:
         """See FrameResolver."""
         known = super().transform(frame, stamp, pose)
-        if known is not None or frame in self.mounted:
+        if known is not None:
             return known
         try:
             found = self._buffer.lookup_transform(self.memory_frame, frame, Time(nanoseconds=stamp)).transform

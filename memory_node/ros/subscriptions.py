@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.subscription import Subscription
@@ -17,6 +16,11 @@ from rclpy.subscription import Subscription
 from memory_node.ingest.intake import Intake
 from memory_node.ingest.layers import LayerSettings
 from memory_node.ros.listener import Listener
+
+try:
+    from rclpy.event_handler import SubscriptionEventCallbacks
+except ImportError:  # Humble
+    from rclpy.qos_event import SubscriptionEventCallbacks
 
 _DURABILITY = {
     "volatile": DurabilityPolicy.VOLATILE,
@@ -119,8 +123,9 @@ class Subscriptions:
         feed.publishers = len(offers)
         offered = sorted({offer.topic_type for offer in offers})
         wanted = feed.layer.type or feed.type_name or (offered[0] if len(offered) == 1 else "")
-        feed.problem = self._type_problem(feed, wanted, offered)
-        reliable = self._reliable(feed, [offer.qos_profile.reliability for offer in offers])
+        qualities = [offer.qos_profile for offer in offers]
+        feed.problem = self._type_problem(feed, wanted, offered) or self._quality_problem(feed, qualities)
+        reliable = self._reliable(feed, [quality.reliability for quality in qualities])
         if wanted and (feed.subscription is None or reliable != feed.reliable or wanted != feed.type_name):
             self._subscribe(feed, wanted, reliable)
         if feed.problem and feed.problem not in feed.told:
@@ -134,6 +139,15 @@ class Subscriptions:
             return f"{feed.topic} is published with several types, {', '.join(offered)}; say which by `type`"
         others = [name for name in offered if name != wanted]
         return f"{feed.topic} is published as {', '.join(others)}, not as {wanted}" if others else ""
+
+    def _quality_problem(self, feed: Feed, offers: list[QoSProfile]) -> str:
+        """Say why a publisher is not heard although its type is right."""
+        if feed.layer.reliability == "reliable" and any(o.reliability == ReliabilityPolicy.BEST_EFFORT for o in offers):
+            return f"a publisher of {feed.topic} offers best effort only; the layer asks for reliable"
+        latched = DurabilityPolicy.TRANSIENT_LOCAL
+        if feed.layer.durability == "transient_local" and any(o.durability != latched for o in offers):
+            return f"a publisher of {feed.topic} is volatile; the layer asks for transient_local"
+        return ""
 
     def _reliable(self, feed: Feed, offers: list[ReliabilityPolicy]) -> bool:
         if feed.layer.reliability != "auto":
@@ -160,19 +174,9 @@ class Subscriptions:
             feed.topic,
             lambda data: feed.take(data, type_name),
             QoSProfile(depth=feed.layer.depth, reliability=policy, durability=durability),
-            event_callbacks=SubscriptionEventCallbacks(incompatible_qos=lambda event: self._incompatible(feed, event)),
+            event_callbacks=SubscriptionEventCallbacks(incompatible_qos=lambda event: self.refresh()),
             raw=True,
         )
-
-    def _incompatible(self, feed: Feed, event: Any) -> None:
-        if feed.layer.reliability == "auto" and "RELIABILITY" in str(event.last_policy_kind):
-            self.refresh()
-            return
-        policy = str(event.last_policy_kind).rpartition(".")[2].lower()
-        feed.problem = f"a publisher of {feed.topic} offers another {policy} than the layer asks for"
-        if feed.problem not in feed.told:
-            feed.told.add(feed.problem)
-            self._node.get_logger().warning(f"layer {feed.layer.name}: {feed.problem}")
 
     def _drop(self, feed: Feed) -> None:
         if feed.subscription is not None:

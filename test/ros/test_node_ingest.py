@@ -22,7 +22,18 @@ STRING = "std_msgs/msg/String"
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, Peer]]:
     parameters = {
-        "layers": ["scene", "speech", "found", "detections", "battery", "snapshot", "wrong", "unknown", "lone"],
+        "layers": [
+            "scene",
+            "speech",
+            "found",
+            "detections",
+            "battery",
+            "snapshot",
+            "wrong",
+            "unknown",
+            "lone",
+            "strict",
+        ],
         "scene": layer("/scene", STRING),
         "speech": layer("/speech", STRING),
         "found": layer("/found"),
@@ -31,6 +42,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, Peer]
         "snapshot": layer("/snapshot", STRING, trigger="/shutter"),
         "wrong": layer("/wrong", STRING),
         "unknown": layer("/unknown", "no_such_msgs/msg/Thing"),
+        "strict": layer("/strict", STRING, reliability="reliable"),
         "lone": layer("/scenes", STRING),
         "sensor_frames": {"camera": [0.5, 0.0, 1.0, 0.0, 0.0, 0.0]},
     }
@@ -131,6 +143,13 @@ def test_f6_a_best_effort_publisher_is_heard(world: tuple[Any, Peer]) -> None:
     row = other.wait_rows(1, "found")[0]
     assert row.text == "found: 21.5"
     assert other.layer("found").type == "std_msgs/msg/Float32"
+
+
+def test_f6_qos_that_does_not_fit_is_told_with_the_topic(world: tuple[Any, Peer]) -> None:
+    _, other = world
+    other.publisher("/strict", String, reliable=False, expect=False)
+    said = "layer strict: a publisher of /strict offers best effort only; the layer asks for reliable"
+    wait_until(lambda: said in other.call("get_status").status.warnings, "the fault is told")
 
 
 def test_a_trigger_stores_the_newest(world: tuple[Any, Peer]) -> None:

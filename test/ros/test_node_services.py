@@ -200,7 +200,7 @@ def test_auto_store_off_leaves_storing_to_flush(world: tuple[Any, Peer]) -> None
         node._change({"auto_store": True})
 
 
-def test_answers_of_another_map_are_left_out_unless_asked_for(world: tuple[Any, Peer]) -> None:
+def test_f25_answers_of_another_map_are_left_out_unless_asked_for(world: tuple[Any, Peer]) -> None:
     _, other = world
     assert other.call("set_map", map_id="upstairs").success
     try:
