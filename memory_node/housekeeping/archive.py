@@ -70,8 +70,9 @@ def _summarised(conn: sqlite3.Connection, context: JobContext, ages: Ages) -> _B
     done = jobs.cursor(conn, Archive.name).get("id", NO_ID)
     unfinished = jobs.cursor(conn, Gists.name).get("gist", NO_ID)
     rows = conn.execute(
-        "SELECT g.id, n.session_id, n.last_stamp, g.rewrite FROM gist AS g CROSS JOIN node AS n ON n.id = g.id"
-        " WHERE g.id > ? AND g.level = 0 ORDER BY g.id LIMIT 200",
+        "SELECT id, (SELECT session_id FROM node WHERE node.id = gist.id),"
+        " (SELECT last_stamp FROM node WHERE node.id = gist.id), rewrite"
+        " FROM gist WHERE id > ? AND level = 0 ORDER BY id LIMIT 200",
         (done,),
     )
     ids: list[int] = []
@@ -83,8 +84,8 @@ def _summarised(conn: sqlite3.Connection, context: JobContext, ages: Ages) -> _B
         if gist_id == unfinished or newest > ages.cutoff(session_id, wait):
             break
         members = conn.execute(
-            f"SELECT e.target FROM edge AS e CROSS JOIN node AS n ON n.id = e.target WHERE e.source = ? AND e.type ="
-            f" {int(EdgeType.SUMMARIZES)} AND n.tier < {int(Tier.ARCHIVED)} LIMIT {CHUNK}",
+            f"SELECT target FROM edge WHERE source = ? AND type = {int(EdgeType.SUMMARIZES)}"
+            f" AND (SELECT tier FROM node WHERE node.id = edge.target) < {int(Tier.ARCHIVED)} LIMIT {CHUNK}",
             (gist_id,),
         ).fetchall()
         ids += [row[0] for row in members]

@@ -139,8 +139,7 @@ def summarise_episode(tx: Transaction, episode_id: int, settings: Settings, rewr
     ids: list[int] = []
     room = MAX_STRETCH
     sessions = tx.conn.execute(
-        "SELECT DISTINCT session_id FROM node INDEXED BY node_episode WHERE episode_id = ? AND episode_id > 0"
-        " AND kind = 1",
+        "SELECT DISTINCT session_id FROM node INDEXED BY node_episode WHERE episode_id = ? AND kind = 1",
         (episode_id,),
     ).fetchall()
     for (session_id,) in sessions:

@@ -25,7 +25,7 @@ FROM node AS n JOIN gist AS g ON g.id = n.id JOIN text AS t ON t.id = n.text_id"
 
 _PERCEIVED = "n.kind = 1 AND n.layer_id NOT IN (SELECT id FROM layer WHERE internal = 1)"
 _OF_EPISODES = "json_each(?) AS given CROSS JOIN node AS n INDEXED BY node_episode"
-_EPISODE = "n.episode_id = given.value AND n.episode_id > 0"
+_EPISODE = "n.episode_id = given.value"
 _INSIDE = f"FROM {_OF_EPISODES} WHERE {_EPISODE} AND {_PERCEIVED}"
 _FOLDED = f"""
 SELECT min(n.id), t.body, l.name, min(n.stamp), max(n.last_stamp), avg(n.x), avg(n.y), avg(n.z), sum(n.repeats)
@@ -87,7 +87,7 @@ def of_episodes(conn: sqlite3.Connection, episode_ids: Sequence[int]) -> list[Su
 def of_gists(conn: sqlite3.Connection, episode_ids: Sequence[int]) -> list[SummaryRow]:
     """Return the items of the gists of episodes, for a summary."""
     rows = conn.execute(
-        f"SELECT {GIST_ROW} WHERE n.episode_id IN (SELECT value FROM json_each(?)) AND n.episode_id > 0"
+        f"SELECT {GIST_ROW} WHERE n.episode_id IN (SELECT value FROM json_each(?))"
         f" AND n.kind = {int(Kind.GIST)} AND n.text_id IS NOT NULL ORDER BY n.stamp, n.id",
         (id_table(episode_ids),),
     )
@@ -112,7 +112,7 @@ def weights(conn: sqlite3.Connection, episode_ids: Sequence[int]) -> dict[int, i
     gone = f"""SELECT g.text_id, count(*) FROM json_each(?) AS given
         CROSS JOIN node AS g INDEXED BY node_episode CROSS JOIN edge AS e ON e.source = g.id AND
         e.type = {int(EdgeType.SUMMARIZES)} CROSS JOIN node AS n ON n.id = e.target
-        WHERE g.episode_id = given.value AND g.episode_id > 0 AND g.kind = {int(Kind.GIST)} AND g.text_id IS NOT NULL
+        WHERE g.episode_id = given.value AND g.kind = {int(Kind.GIST)} AND g.text_id IS NOT NULL
         AND n.tier = {int(Tier.ARCHIVED)} GROUP BY g.text_id"""
     rows = conn.execute(f"{own} UNION ALL {gone} ORDER BY 2 DESC, 1 LIMIT {MAX_TEXTS}", (ids, ids))
     return dict(rows.fetchall())

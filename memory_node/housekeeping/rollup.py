@@ -50,8 +50,10 @@ class Rollup:
     def _next(self, conn: sqlite3.Connection, context: JobContext) -> _Day | None:
         """The gists of the day of the first gist that isn't done, once the whole day is old enough."""
         row = conn.execute(
-            "SELECT g.id, n.session_id, n.stamp FROM gist AS g CROSS JOIN node AS n ON n.id = g.id"
-            f" WHERE g.id > ? AND g.level = 0 AND n.tier < {int(Tier.ARCHIVED)} ORDER BY g.id LIMIT 1",
+            # Subqueries, because SQLite would make a Bloom filter of the whole node table for a join.
+            "SELECT id, (SELECT session_id FROM node WHERE node.id = gist.id),"
+            " (SELECT stamp FROM node WHERE node.id = gist.id) FROM gist WHERE id > ? AND level = 0"
+            f" AND (SELECT tier FROM node WHERE node.id = gist.id) < {int(Tier.ARCHIVED)} ORDER BY id LIMIT 1",
             (jobs.cursor(conn, self.name).get("id", NO_ID),),
         ).fetchone()
         if row is None:
@@ -62,9 +64,9 @@ class Rollup:
         if end > Ages(conn, context.present, context.now).cutoff(session_id, settings.rollup_after):
             return None
         rows = conn.execute(
-            "SELECT n.id FROM node AS n INDEXED BY node_kind_stamp CROSS JOIN gist AS g ON g.id = n.id"
-            f" WHERE n.kind = {int(Kind.GIST)} AND n.stamp >= ?"
-            f" AND n.stamp < ? AND n.session_id = ? AND g.level = 0 AND n.tier < {int(Tier.ARCHIVED)} ORDER BY n.id",
+            f"SELECT id FROM node INDEXED BY node_kind_stamp WHERE kind = {int(Kind.GIST)} AND stamp >= ? AND stamp < ?"
+            f" AND session_id = ? AND tier < {int(Tier.ARCHIVED)}"
+            " AND (SELECT level FROM gist WHERE gist.id = node.id) = 0 ORDER BY id",
             (start, end, session_id),
         )
         return _Day(session_id, [row[0] for row in rows], gist_id)

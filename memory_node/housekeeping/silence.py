@@ -39,6 +39,7 @@ _LINKED = """
 SELECT e.id, n.stamp, n.last_stamp, n.map_id, e.status, e.observation_count, n.session_id
 FROM episode AS e CROSS JOIN node AS n ON n.id = e.id
 """
+_RUNNING = _LINKED.replace("AS e", "AS e INDEXED BY episode_status") + "WHERE e.status = 'active' AND e.explicit = 0"
 
 
 class Episodes:
@@ -103,7 +104,7 @@ def _unlinked(conn: sqlite3.Connection) -> tuple[int, list[Row]] | None:
 
 def _over(conn: sqlite3.Connection, context: JobContext) -> list[_Linked]:
     """Linked episodes that silence ended: of the present session by its clock, of earlier ones by what passed since."""
-    running = [_Linked(*row) for row in conn.execute(f"{_LINKED} WHERE e.status = 'active' AND e.explicit = 0")]
+    running = [_Linked(*row) for row in conn.execute(_RUNNING)]
     if not running:
         return []
     ages = Ages(conn, context.present, context.now)
@@ -150,10 +151,9 @@ def _flush(tx: Transaction, linked: _Linked | None, settings: Settings) -> int:
 def _latest(conn: sqlite3.Connection, session_id: int, stamp: int) -> _Linked | None:
     """The linked episode of a session that began last up to a stamp."""
     row = conn.execute(
-        "SELECT e.id, n.stamp, n.last_stamp, n.map_id, e.status, e.observation_count, n.session_id"
-        " FROM node AS n INDEXED BY node_kind_stamp CROSS JOIN episode AS e ON e.id = n.id"
-        f" WHERE n.kind = {int(Kind.EPISODE)} AND n.stamp <= ? AND n.session_id = ? AND e.explicit = 0"
-        " ORDER BY n.stamp DESC, n.id DESC LIMIT 1",
+        f"{_LINKED} WHERE e.id = (SELECT id FROM node INDEXED BY node_kind_stamp"
+        f" WHERE kind = {int(Kind.EPISODE)} AND stamp <= ? AND session_id = ?"
+        " AND (SELECT explicit FROM episode WHERE episode.id = node.id) = 0 ORDER BY stamp DESC, id DESC LIMIT 1)",
         (stamp, session_id),
     ).fetchone()
     return None if row is None else _Linked(*row)
@@ -174,9 +174,8 @@ def _open(tx: Transaction, session_id: int, row: Row, before: _Linked | None, se
 def _explicit_starts(conn: sqlite3.Connection, session_id: int, rows: list[Row], settings: Settings) -> list[int]:
     longest = round(settings.episode_max_duration * SECOND)
     found = conn.execute(
-        "SELECT n.stamp FROM node AS n INDEXED BY node_kind_stamp CROSS JOIN episode AS e ON e.id = n.id"
-        f" WHERE n.kind = {int(Kind.EPISODE)}"
-        " AND n.stamp BETWEEN ? AND ? AND n.session_id = ? AND e.explicit = 1 ORDER BY n.stamp",
+        f"SELECT stamp FROM node INDEXED BY node_kind_stamp WHERE kind = {int(Kind.EPISODE)} AND stamp BETWEEN ? AND ?"
+        " AND session_id = ? AND (SELECT explicit FROM episode WHERE episode.id = node.id) = 1 ORDER BY stamp",
         (rows[0][1] - longest, rows[-1][1], session_id),
     )
     return [row[0] for row in found]

@@ -10,6 +10,8 @@ from memory_node.storage.writer import Transaction
 SAMPLED = 400
 """Rows of an index that `PRAGMA optimize` reads at most, whatever the size of the table."""
 
+WORTH = 10_000
+"""Nodes from which on statistics are worth having."""
 PERIOD = 600.0
 """s between two snapshots on the timer: the caches spare time at the next start, and flash wears out."""
 
@@ -37,5 +39,8 @@ class Snapshots:
 
 
 def _optimize(tx: Transaction) -> None:
+    # Statistics of an almost empty store would mislead the planner for long after it has grown.
+    if tx.conn.execute("SELECT count(*) FROM (SELECT 1 FROM node LIMIT ?)", (WORTH,)).fetchone()[0] < WORTH:
+        return
     tx.conn.execute(f"PRAGMA analysis_limit = {SAMPLED}")
     tx.conn.execute("PRAGMA optimize")

@@ -33,8 +33,9 @@ class Summaries:
             return StepResult()
         with context.db.read() as conn:
             row = conn.execute(
-                "SELECT g.id, n.session_id, n.last_stamp FROM gist AS g JOIN node AS n ON n.id = g.id"
-                " WHERE g.rewrite = 1 ORDER BY g.id LIMIT 1"
+                "SELECT id, (SELECT session_id FROM node WHERE node.id = gist.id),"
+                " (SELECT last_stamp FROM node WHERE node.id = gist.id)"
+                " FROM gist INDEXED BY gist_rewrite WHERE rewrite = 1 ORDER BY id LIMIT 1"
             ).fetchone()
             if row is None:
                 return StepResult()

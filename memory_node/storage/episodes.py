@@ -18,9 +18,9 @@ SELECT e.id, t.body, e.status, n.stamp, e.ended, e.parent_id, e.observation_coun
 FROM episode AS e JOIN node AS n ON n.id = e.id LEFT JOIN text AS t ON t.id = n.text_id
 """
 _BESIDE = f"""
-SELECT n.id FROM node AS n INDEXED BY node_kind_stamp CROSS JOIN episode AS e ON e.id = n.id
-WHERE n.kind = {int(Kind.EPISODE)} AND (n.stamp, n.id) {{side}} (?, ?) AND n.session_id = ? AND e.parent_id = ?
-ORDER BY n.stamp {{way}}, n.id {{way}} LIMIT 1
+SELECT id FROM node INDEXED BY node_kind_stamp
+WHERE kind = {int(Kind.EPISODE)} AND (stamp, id) {{side}} (?, ?) AND session_id = ?
+AND (SELECT parent_id FROM episode WHERE episode.id = node.id) = ? ORDER BY stamp {{way}}, id {{way}} LIMIT 1
 """
 _OWN_COLUMNS = ("status", "ended", "observation_count", "summary", "radius")
 
@@ -116,8 +116,8 @@ def chain(tx: Transaction, id_: int) -> None:
     ).fetchone()
     level = (start, id_, session_id, parent_id)
     before = tx.conn.execute(_BESIDE.format(side="<", way="DESC"), level).fetchone() or tx.conn.execute(
-        "SELECT e.id FROM episode AS e CROSS JOIN node AS n ON n.id = e.id WHERE e.parent_id = ? AND n.session_id < ?"
-        " ORDER BY e.id DESC LIMIT 1",
+        "SELECT id FROM episode INDEXED BY episode_parent WHERE parent_id = ?"
+        " AND (SELECT session_id FROM node WHERE node.id = episode.id) < ? ORDER BY id DESC LIMIT 1",
         (parent_id, session_id),
     ).fetchone()
     after = tx.conn.execute(_BESIDE.format(side=">", way="ASC"), level).fetchone()

@@ -91,7 +91,7 @@ def in_window(
 
 def of_episode(conn: sqlite3.Connection, episode_id: int) -> list[Gist]:
     """Return the gists of one episode, the earliest first."""
-    sql = _SELECT + " WHERE n.episode_id = ? AND n.episode_id > 0 AND n.kind = ? ORDER BY n.stamp, n.id"
+    sql = _SELECT + " WHERE n.episode_id = ? AND n.kind = ? ORDER BY n.stamp, n.id"
     return _records(conn, sql, (episode_id, int(Kind.GIST)))
 
 

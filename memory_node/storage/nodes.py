@@ -168,7 +168,9 @@ def archive(tx: Transaction, ids: Iterable[int]) -> int:
     given = id_table(ids)
     where = f"id {_AMONG} AND tier <> {Tier.ARCHIVED:d}"
     used = tx.conn.execute(
-        f"SELECT DISTINCT text_id FROM node WHERE {where} AND text_id IS NOT NULL", (given,)
+        "SELECT DISTINCT text_id FROM json_each(?) AS given CROSS JOIN node ON node.id = given.value"
+        f" WHERE tier <> {Tier.ARCHIVED:d} AND +text_id IS NOT NULL",
+        (given,),
     ).fetchall()
     _forget_vectors(tx, given)
     count = tx.conn.execute(

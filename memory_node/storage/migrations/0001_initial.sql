@@ -102,7 +102,7 @@ CREATE TABLE node (
 CREATE INDEX node_text ON node (text_id, stamp) WHERE text_id IS NOT NULL;
 CREATE INDEX node_kind_stamp ON node (kind, stamp);
 CREATE INDEX node_layer_stamp ON node (layer_id, stamp);
-CREATE INDEX node_episode ON node (episode_id, stamp) WHERE episode_id > 0;
+CREATE INDEX node_episode ON node (episode_id, stamp);
 CREATE INDEX node_revision ON node (revision);
 -- Observations that are still raw: what housekeeping looks at.
 CREATE INDEX node_raw ON node (session_id, episode_id, stamp) WHERE kind = 1 AND tier = 1;
