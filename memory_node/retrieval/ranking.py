@@ -14,7 +14,7 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from memory_node.graph import Kind, Node, PositionSource
 from memory_node.housekeeping.importance import earned_importance, retrievability, stability
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from memory_node.storage.database import Database
 
 SECOND = 1_000_000_000
-WORDS = 0.25
+WORDS = 0.3
 """Share of the words in relevance."""
 HALF = 4.0
 """Sum of idf at which words are half as good as they can be; a word that one text of 50 has weighs 3.5."""
-POOL = 60
+POOL = 40
 """Texts that meaning and words each bring into the ranking, at least."""
 SUMMARY = 0.9
 """What a gist says counts so much of what a row says, which knows its own time and place."""
@@ -74,6 +74,14 @@ class Asked:
     now: int
 
 
+class _Found(NamedTuple):
+    """A hit with both parts; None where a part had no part."""
+
+    hit: Hit
+    similarity: float | None
+    lexical: float | None
+
+
 def rank(
     searcher: Searcher, db: Database, settings: Settings, asked: Asked, limit: int, plan: Plan | None = None
 ) -> list[Ranked]:
@@ -84,7 +92,9 @@ def rank(
         plan: filled with what the searches did.
     """
     with db.read() as conn:
-        found, weight = _found(searcher, conn, asked, max(POOL, 2 * limit), plan)
+        # By meaning alone the order is the index's own, unless importance or recency change it.
+        alone = not asked.query and not settings.importance_weight and not settings.recency_weight
+        found, weight = _found(searcher, conn, asked, limit + SPARE if alone else max(POOL, 2 * limit), plan)
         return _told(searcher, conn, settings, asked, _scored(conn, settings, asked, found, weight), limit)
 
 
@@ -116,20 +126,20 @@ def recency(age: float, halflife: float) -> float:
 
 def _found(
     searcher: Searcher, conn: sqlite3.Connection, asked: Asked, pool: int, plan: Plan | None
-) -> tuple[list[Hit], float]:
-    """Hits of both searches, each text once and with both parts, and what the query's words weigh (sum of idf)."""
+) -> tuple[list[_Found], float]:
+    """What both searches found, each text once and with both parts, and what the query's words weigh (sum of idf)."""
     by_meaning = [] if asked.vector is None else searcher.meaning(asked.vector, pool, asked.resolved, plan)
     if not asked.query:
-        return by_meaning, 0.0
+        return [_Found(hit, hit.similarity, None) for hit in by_meaning], 0.0
     by_words = searcher.words(asked.query, pool, asked.resolved, plan)
-    hits = {(hit.text_id, hit.node_id): hit for hit in by_meaning}
-    unmeasured = [hit for hit in by_words if (hit.text_id, hit.node_id) not in hits]
+    known = {(hit.text_id, hit.node_id) for hit in by_meaning}
+    unmeasured = [hit for hit in by_words if (hit.text_id, hit.node_id) not in known]
     similar = {} if asked.vector is None else _similarities(conn, asked.vector, [hit.text_id for hit in unmeasured])
-    hits |= {(hit.text_id, hit.node_id): replace(hit, similarity=similar.get(hit.text_id)) for hit in unmeasured}
     lexical = {hit.text_id: hit.lexical for hit in by_words}
     weight, more = searcher.said(asked.query, [hit.text_id for hit in by_meaning if hit.text_id not in lexical])
     lexical |= more
-    return [replace(hit, lexical=lexical.get(hit.text_id, 0.0)) for hit in hits.values()], weight
+    found = [_Found(hit, hit.similarity, lexical.get(hit.text_id, 0.0)) for hit in by_meaning]
+    return found + [_Found(hit, similar.get(hit.text_id), hit.lexical) for hit in unmeasured], weight
 
 
 def _similarities(conn: sqlite3.Connection, vector: NDArray[np.float32], text_ids: list[int]) -> dict[int, float]:
@@ -141,20 +151,20 @@ def _similarities(conn: sqlite3.Connection, vector: NDArray[np.float32], text_id
 
 
 def _scored(
-    conn: sqlite3.Connection, settings: Settings, asked: Asked, hits: Sequence[Hit], weight: float
-) -> list[tuple[float, Hit]]:
+    conn: sqlite3.Connection, settings: Settings, asked: Asked, found: Sequence[_Found], weight: float
+) -> list[tuple[float, _Found]]:
     """Score and hit, the best first; importance and recency are those of the hit's newest row."""
-    relevant = [relevance(hit.similarity, hit.lexical, weight) for hit in hits]
+    relevant = [relevance(one.similarity, one.lexical, weight) for one in found]
     if settings.importance_weight or settings.recency_weight:
-        newest = nodes.fetch(conn, [hit.node_ids[0] for hit in hits])
+        newest = nodes.fetch(conn, [one.hit.node_ids[0] for one in found])
         worth = _worth(conn, settings, asked.now, newest)
         relevant = [
-            fused(settings, value, *worth.get(hit.node_ids[0], (0.0, 0.0)))
-            for value, hit in zip(relevant, hits, strict=True)
+            fused(settings, value, *worth.get(one.hit.node_ids[0], (0.0, 0.0)))
+            for value, one in zip(relevant, found, strict=True)
         ]
-    scored = list(zip(relevant, hits, strict=True))
+    scored = list(zip(relevant, found, strict=True))
     # Opposite meanings all have relevance 0, and are still more or less alike.
-    scored.sort(key=lambda pair: (-pair[0], -(pair[1].similarity or 0.0), -pair[1].node_ids[0]))
+    scored.sort(key=lambda pair: (-pair[0], -(pair[1].similarity or 0.0), -pair[1].hit.node_ids[0]))
     return scored
 
 
@@ -179,7 +189,7 @@ def _told(
     conn: sqlite3.Connection,
     settings: Settings,
     asked: Asked,
-    scored: Sequence[tuple[float, Hit]],
+    scored: Sequence[tuple[float, _Found]],
     limit: int,
 ) -> list[Ranked]:
     """The best hits as answers: a text at several places is several, near-identical ones are one."""
@@ -188,22 +198,22 @@ def _told(
     # Most often the first round fills the list; another follows where answers became one.
     while len(answers) < limit and at < len(scored):
         some, at = scored[at : at + limit + SPARE], at + limit + SPARE
-        folds: list[tuple[float, Hit, Fold]] = []
-        for score, hit in some:
-            if hit.total == 1:
-                folds.append((score, hit, Fold(hit.node_ids[0], 1, 0, 0)))
+        folds: list[tuple[float, _Found, Fold]] = []
+        for score, found in some:
+            if found.hit.total == 1:
+                folds.append((score, found, Fold(found.hit.node_ids[0], 1, 0, 0)))
             elif len(folds) < 2 * limit:
-                folds += [(score, hit, one) for one in searcher.folds(hit.text_id, asked.resolved, limit)]
+                folds += [(score, found, one) for one in searcher.folds(found.hit.text_id, asked.resolved, limit)]
         rows = {node.id: node for node in nodes.fetch(conn, [one.node_id for _, _, one in folds])}
         worth = _worth(conn, settings, asked.now, rows.values())
         there = (row for row in folds if row[2].node_id in rows)
-        answers += [_ranked(rows[one.node_id], one, score, hit, *worth[one.node_id]) for score, hit, one in there]
+        answers += [_ranked(rows[one.node_id], one, score, found, *worth[one.node_id]) for score, found, one in there]
         answers = _distinct(answers)
     answers.sort(key=lambda answer: -answer.score)
     return answers[:limit]
 
 
-def _ranked(node: Node, one: Fold, score: float, hit: Hit, importance: float, recency: float) -> Ranked:
+def _ranked(node: Node, one: Fold, score: float, found: _Found, importance: float, recency: float) -> Ranked:
     single = one.count == 1
     score *= SUMMARY if node.kind is Kind.GIST else 1.0
     return Ranked(
@@ -212,8 +222,8 @@ def _ranked(node: Node, one: Fold, score: float, hit: Hit, importance: float, re
         first=node.stamp if single else one.first,
         last=node.last_stamp if single else one.last,
         score=min(max(score, 0.0), 1.0),
-        similarity=hit.similarity,
-        lexical=hit.lexical,
+        similarity=found.similarity,
+        lexical=found.lexical,
         importance=importance,
         recency=recency,
     )
