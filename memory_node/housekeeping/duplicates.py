@@ -67,7 +67,7 @@ def older(conn: sqlite3.Connection, id_: int, similar: Similar | None, threshold
             near = zip(*similar(vector, NEIGHBOURS), strict=True)
             cosines |= {int(text): float(cosine) for text, cosine in near if cosine >= threshold and text != text_id}
     rows = conn.execute(
-        "SELECT id, text_id FROM node WHERE text_id IN (SELECT value FROM json_each(?)) AND layer_id = ? AND map_id = ?"
+        "SELECT id, text_id FROM node INDEXED BY node_text WHERE text_id IN (SELECT value FROM json_each(?)) AND layer_id = ? AND map_id = ?"
         f" AND (stamp, id) < (?, ?) AND {_NOTE} ORDER BY id",
         (id_table(cosines), layer_id, map_id, stamp, id_),
     )
@@ -133,7 +133,8 @@ def _newer(conn: sqlite3.Connection, cursor: dict[str, Any]) -> tuple[list[int],
     if not keys:
         return [], {"revision": cursor["revision"], "id": cursor["id"]}, 0
     rows = conn.execute(
-        f"SELECT id FROM node WHERE id IN (SELECT value FROM json_each(?)) AND {_NOTE} ORDER BY id",
+        "SELECT node.id FROM json_each(?) AS given CROSS JOIN node ON node.id = given.value"
+        f" WHERE {_NOTE} ORDER BY node.id",
         (id_table(key[1] for key in keys),),
     )
     return [row[0] for row in rows], {"revision": keys[-1][0], "id": keys[-1][1]}, len(keys)
@@ -147,9 +148,9 @@ def _embedded(conn: sqlite3.Connection, ids: list[int]) -> tuple[list[int], list
     waiting = {
         row[0]
         for row in conn.execute(
-            "SELECT node.id FROM node JOIN unembedded AS u ON u.text_id = node.text_id AND u.model_id = ?"
-            " WHERE node.id IN (SELECT value FROM json_each(?))",
-            (model.id, id_table(ids)),
+            "SELECT node.id FROM json_each(?) AS given CROSS JOIN node ON node.id = given.value"
+            " CROSS JOIN unembedded AS u ON u.text_id = node.text_id AND u.model_id = ?",
+            (id_table(ids), model.id),
         )
     }
     return [id_ for id_ in ids if id_ not in waiting], sorted(waiting)
