@@ -67,7 +67,8 @@ def older(conn: sqlite3.Connection, id_: int, similar: Similar | None, threshold
             near = zip(*similar(vector, NEIGHBOURS), strict=True)
             cosines |= {int(text): float(cosine) for text, cosine in near if cosine >= threshold and text != text_id}
     rows = conn.execute(
-        "SELECT id, text_id FROM node INDEXED BY node_text WHERE text_id IN (SELECT value FROM json_each(?)) AND layer_id = ? AND map_id = ?"
+        "SELECT id, text_id FROM node INDEXED BY node_text WHERE text_id IN (SELECT value FROM json_each(?))"
+        " AND layer_id = ? AND map_id = ?"
         f" AND (stamp, id) < (?, ?) AND {_NOTE} ORDER BY id",
         (id_table(cosines), layer_id, map_id, stamp, id_),
     )
