@@ -148,6 +148,11 @@ class Intake:
             self._thread = None
         self.drain()
 
+    def work(self) -> None:
+        """Do one round of the worker, for callers without its thread; what waits for a pose or a transform stays aside."""
+        with self._work:
+            self._step()
+
     def drain(self) -> None:
         """Work off everything that waits, without waiting for poses or transforms that may come."""
         with self._work:
@@ -174,8 +179,7 @@ class Intake:
     def _run(self) -> None:
         while not self._stopping:
             try:
-                with self._work:
-                    self._step()
+                self.work()
             except Exception:  # the worker is the only way in: it must outlive what nobody foresaw
                 log.exception("intake: unexpected error, going on")
             with self._arrived:

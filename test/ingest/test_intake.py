@@ -171,10 +171,10 @@ def test_f23_a_late_transform_is_waited_for_without_holding_up_the_rest() -> Non
     intake = bench.intake
     intake.put("detections", ros.own_array(1000.0, "camera", ros.own("cup", 0.9, (2.0, 0.0, 0.0))), DETECTIONS)
     bench.say("meanwhile")
-    step(intake)
+    intake.work()
     assert bench.texts == ["meanwhile"] and bench.sink.looks == [] and intake.waiting == 1
     frames.known = True
-    step(intake)
+    intake.work()
     assert bench.sink.looks[0][0] == [Detection("cup", 0.9, (2.0, 0.0, 0.0))]
 
 
@@ -182,16 +182,11 @@ def test_f23_a_transform_that_never_comes_costs_its_patience_only() -> None:
     steady = FakeClock()
     bench = Bench(seen(), resolver=LateFrames(), steady=steady.now_ns)
     bench.intake.put("detections", ros.own_array(1000.0, "camera", ros.own("cup", 0.9, (2.0, 0.0, 0.0))), DETECTIONS)
-    step(bench.intake)
+    bench.intake.work()
     assert bench.sink.looks == []
     steady.advance(1.0)
-    step(bench.intake)
+    bench.intake.work()
     assert bench.sink.looks[0][0] == [Detection("cup", 0.9, None)]
-
-
-def step(intake: Intake) -> None:
-    """One round of the worker, which may put messages aside."""
-    intake._step()
 
 
 # ---- time
