@@ -149,7 +149,7 @@ class Intake:
         self.drain()
 
     def work(self) -> None:
-        """Do one round of the worker, for callers without its thread; what waits for a pose or a transform stays aside."""
+        """Do one round of the worker, for callers without its thread; what waits for a pose stays aside."""
         with self._work:
             self._step()
 

@@ -103,8 +103,8 @@ def test_plotjuggler_and_the_empty_bag(tmp_path: Path) -> None:
     given["odometry"]["type"] = "geometry_msgs/msg/PoseStamped"
     with process(tmp_path, given) as node, peer() as other:
         ready(other, node)
-        play(BAGS / "plotjuggler_battery_imu_pose", 20.0, other.node, ("/pose", "/battery"))
-        wait_until(lambda: other.layer("odometry").received > 1500, "poses")
+        play(BAGS / "plotjuggler_battery_imu_pose", 12.0, other.node, ("/pose", "/battery"))
+        wait_until(lambda: other.layer("odometry").received > 1000, "poses")
         reading = other.call("body_status").readings[0]
         assert math.isnan(reading.value) and "charge unknown" in reading.text
         assert other.call("get_current_context").has_position
