@@ -125,13 +125,13 @@ def test_webots_time_near_zero_and_bytes_of_an_older_distribution(tmp_path: Path
     with process(tmp_path, given) as node, peer() as other:
         ready(other, node)
         topics = ("/odom", "/joint_states", "/ps0")
-        play(BAGS / "webots_epuck_sim", 5.0, other.node, ("/clock", *topics), wait_for=topics)
-        wait_until(lambda: other.layer("joints").received == 792, "all joint states")
+        play(BAGS / "webots_epuck_sim", 4.0, other.node, ("/clock", *topics), wait_for=topics)
+        wait_until(lambda: other.layer("joints").received > 600, "joint states")
         rows = other.rows("joints")
-        assert 0 <= rows[0].stamp.sec < 3 and rows[-1].stamp.sec <= 17 and len(rows) > 700
+        assert 0 <= rows[0].stamp.sec < 3 and rows[-1].stamp.sec <= 17 and len(rows) > 500
         assert all(row.stamp.sec + row.stamp.nanosec > 0 for row in rows)
         assert other.call("get_current_context").has_position
         # Range was recorded without the field `variance` that newer distributions have: then no byte of it can be read.
         front = other.layer("front")
-        assert front.refused == front.received or len(other.rows("front")) > 700
+        assert front.refused == front.received or len(other.rows("front")) > 500
         assert node.stop() == 0, node.output
