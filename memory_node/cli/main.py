@@ -34,7 +34,7 @@ def parser() -> argparse.ArgumentParser:
     replay = _add(sub, "replay", commands.replay, "remember a rosbag2 folder, without ROS")
     replay.add_argument("bag", help="folder of the recording")
     replay.add_argument("--db", required=True, help="database to write")
-    replay.add_argument("--config", help="parameter file of the node; its layers and settings hold")
+    replay.add_argument("--config", required=True, help="parameter file of the node; its layers and settings hold")
     replay.add_argument("--no-model", action="store_true", help="words, place and time only")
 
     query = _add(sub, "query", commands.query, "ask a tool")

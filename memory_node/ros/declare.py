@@ -16,7 +16,7 @@ from memory_node.config import SettingSpec
 from memory_node.errors import InvalidArgument
 from memory_node.ingest.delivery import ODOMETRY
 from memory_node.ingest.layers import layer_table
-from memory_node.ros.parameters import MOUNTS, Parameters, check_change, node_table, read
+from memory_node.ingest.parameters import MOUNTS, Parameters, check_change, node_table, read
 
 _OWN = ("use_sim_time", "start_type_description_service")
 

@@ -19,7 +19,7 @@ from rclpy.logging import get_logger
 from rclpy.signals import SignalHandlerOptions
 
 from memory_node.errors import InvalidArgument
-from memory_node.ros.parameters import RIGHT_FORM
+from memory_node.ingest.parameters import RIGHT_FORM
 
 
 class RosLogHandler(logging.Handler):

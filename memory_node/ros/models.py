@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from memory_node.ingest.parameters import Parameters
 from memory_node.models.loading import BackgroundEmbedder, http_embedder, local_embedder
-from memory_node.ros.parameters import Parameters
 
 if TYPE_CHECKING:
     from memory_node.protocols import Summarizer

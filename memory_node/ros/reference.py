@@ -8,8 +8,8 @@ from pathlib import Path
 from memory_node.config import SettingSpec
 from memory_node.ingest.converters import POSE_TYPES, converter_docs
 from memory_node.ingest.layers import layer_table
+from memory_node.ingest.parameters import MOUNTS, node_table
 from memory_node.ros.diagnostics import VALUES
-from memory_node.ros.parameters import MOUNTS, node_table
 from memory_node.ros.services import SERVICES
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "parameters.md"

@@ -124,13 +124,15 @@ class Subscriptions:
         offered = sorted({offer.topic_type for offer in offers})
         wanted = feed.layer.type or feed.type_name or (offered[0] if len(offered) == 1 else "")
         qualities = [offer.qos_profile for offer in offers]
-        feed.problem = self._type_problem(feed, wanted, offered) or self._quality_problem(feed, qualities)
+        problem = self._type_problem(feed, wanted, offered) or self._quality_problem(feed, qualities)
         reliable = self._reliable(feed, [quality.reliability for quality in qualities])
         if wanted and (feed.subscription is None or reliable != feed.reliable or wanted != feed.type_name):
-            self._subscribe(feed, wanted, reliable)
-        if feed.problem and feed.problem not in feed.told:
-            feed.told.add(feed.problem)
-            self._node.get_logger().warning(f"layer {feed.layer.name}: {feed.problem}")
+            problem = self._subscribe(feed, wanted, reliable) or problem
+        # Set once, when all is known: others read it meanwhile.
+        feed.problem = problem
+        if problem and problem not in feed.told:
+            feed.told.add(problem)
+            self._node.get_logger().warning(f"layer {feed.layer.name}: {problem}")
 
     def _type_problem(self, feed: Feed, wanted: str, offered: list[str]) -> str:
         if not offered:
@@ -156,12 +158,12 @@ class Subscriptions:
             return feed.reliable
         return all(offer == ReliabilityPolicy.RELIABLE for offer in offers)
 
-    def _subscribe(self, feed: Feed, type_name: str, reliable: bool) -> None:
+    def _subscribe(self, feed: Feed, type_name: str, reliable: bool) -> str:
+        """Subscribe anew; returns why that cannot be, or ""."""
         try:
             message_type = message_class(type_name)
         except ImportError as error:
-            feed.problem = f"type {type_name} cannot be read here: {error}"
-            return
+            return f"type {type_name} cannot be read here: {error}"
         self._drop(feed)
         if feed.type_name and reliable != feed.reliable:
             kind = "reliable" if reliable else "best effort"
@@ -177,6 +179,7 @@ class Subscriptions:
             event_callbacks=SubscriptionEventCallbacks(incompatible_qos=lambda event: self.refresh()),
             raw=True,
         )
+        return ""
 
     def _drop(self, feed: Feed) -> None:
         if feed.subscription is not None:

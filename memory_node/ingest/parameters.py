@@ -1,4 +1,4 @@
-"""Every parameter of the node: one table that declares, validates and documents them. Needs no ROS itself."""
+"""Every parameter of the node: one table that declares, validates and documents them; replay reads the same files."""
 
 from __future__ import annotations
 

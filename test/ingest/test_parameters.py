@@ -8,7 +8,7 @@ import yaml
 
 from memory_node.config import Settings
 from memory_node.errors import InvalidArgument
-from memory_node.ros.parameters import check_change, node_table, read
+from memory_node.ingest.parameters import check_change, node_table, read
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIG = ROOT / "config" / "memory.yaml"
