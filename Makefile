@@ -41,9 +41,14 @@ bench: build build/bench_packages  ## measure the engine beside its closest peer
 	@PYTHONPATH=$(CURDIR)/build/bench_packages $(RUN) \
 	  python -m benchmarks.engine --n 50000 --peer emem --json build/bench_engine.json
 
-soak: build  ## run the engine for long and watch its memory
+build/plot_packages: requirements/plot.txt
+	@$(RUN) python -m pip install --quiet --no-deps --upgrade --target $@ -r $<
+	@touch $@
+
+soak: build build/plot_packages  ## live 30 simulated days and watch memory, file and jobs, plot into docs/soak.png
 	@echo "== soak"
-	@$(RUN) python -m benchmarks.soak
+	@PYTHONPATH=$(CURDIR)/build/plot_packages $(RUN) \
+	  python -m benchmarks.soak --days 30 --json build/soak.json --plot docs/soak.png
 
 soak-node: build  ## the same for the node
 	@echo "== soak-node"

@@ -144,8 +144,7 @@ def _record(memory: Memory, moment: Moment) -> int:
 
 def _housekeep(memory: Memory) -> dict[str, float]:
     """What the timer does, whose steady clock can't be simulated; returns the time (ms) of each job."""
-    memory.flush()
-    return {state.name: state.used_ms for state in memory._rooms.runner.cycle()}
+    return {state.name: state.used_ms for state in memory.housekeep()}
 
 
 def _day(memory: Memory, number: int, rows: int, seconds: float, cost: Counter[str]) -> Day:

@@ -285,6 +285,10 @@ class Memory:
         """Run one housekeeping job to its end."""
         return self._writable().run_job(name)
 
+    def housekeep(self) -> list[JobState]:
+        """Run what the timer of `start_housekeeping` runs each time, now; returns the state of each job that ran."""
+        return self._writable().housekeep()
+
     def jobs(self) -> list[JobState]:
         """State of every housekeeping job."""
         return self._writable().runner.states()

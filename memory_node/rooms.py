@@ -256,6 +256,11 @@ class Rooms:
         self.buffer.drain()
         return self.runner.run(name)
 
+    def housekeep(self) -> list[JobState]:
+        """Run what the timer runs, over everything that was recorded before."""
+        self.buffer.drain()
+        return self.runner.cycle()
+
     def split_entity(self, id: int, observation_ids: Sequence[int]) -> int:
         """Make a thing of its own of some of an entity's sightings."""
         self.buffer.drain()
