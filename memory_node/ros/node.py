@@ -159,6 +159,11 @@ class MemoryNode(LifecycleNode):
         """Whether it takes in and stores."""
         return self._active
 
+    @property
+    def has_time(self) -> bool:
+        """Whether the clock has started: under use_sim_time it stands at 0 until `/clock` comes."""
+        return self.clock.now_ns() > 0
+
     def to_memory_frame(self, argument: str, point: PointStamped) -> Position:
         """Return a point in the memory's frame; another frame is transformed, or refused by name."""
         rooms = self._rooms

@@ -23,6 +23,7 @@ class Host(Protocol):
     """What handlers need of the node."""
 
     memory: Memory
+    has_time: bool
 
     def to_memory_frame(self, argument: str, point: PointStamped) -> Position: ...
 
@@ -177,12 +178,13 @@ def _set_map(host: Host, request: Any, response: Any) -> None:
 
 @dataclass(frozen=True)
 class ServiceSpec:
-    """One service: private name, type, handler; whether it writes, and whether it may take long."""
+    """One service: private name, type, handler; whether it writes, stamps what it writes, and may take long."""
 
     name: str
     type: Any
     handler: Handler
     writes: bool = False
+    stamps: bool = False
     long: bool = False
 
 
@@ -197,10 +199,10 @@ SERVICES = (
     ServiceSpec("locate", srv.Locate, _locate),
     ServiceSpec("recall", srv.Recall, _recall),
     ServiceSpec("body_status", srv.BodyStatus, _body_status),
-    ServiceSpec("store_specific_memory", srv.StoreMemory, _store_specific_memory, writes=True),
+    ServiceSpec("store_specific_memory", srv.StoreMemory, _store_specific_memory, writes=True, stamps=True),
     ServiceSpec("flush", Trigger, _flush, writes=True),
-    ServiceSpec("start_episode", srv.StartEpisode, _start_episode, writes=True),
-    ServiceSpec("end_episode", srv.EndEpisode, _end_episode, writes=True, long=True),
+    ServiceSpec("start_episode", srv.StartEpisode, _start_episode, writes=True, stamps=True),
+    ServiceSpec("end_episode", srv.EndEpisode, _end_episode, writes=True, stamps=True, long=True),
     ServiceSpec("consolidate", srv.Consolidate, _consolidate, writes=True, long=True),
     ServiceSpec("set_map", srv.SetMap, _set_map, writes=True),
     ServiceSpec("get_jobs", srv.GetJobs, _get_jobs),
@@ -212,6 +214,9 @@ def answer(spec: ServiceSpec, host: Host, active: bool, request: Any, response: 
     """Answer a request; whatever goes wrong becomes success false and a sentence."""
     if spec.writes and not active:
         response.success, response.message = False, "the node is not active: it answers questions but stores nothing"
+        return response
+    if spec.stamps and not host.has_time:
+        response.success, response.message = False, "the clock has not started: use_sim_time is set without a /clock"
         return response
     response.success = True
     try:

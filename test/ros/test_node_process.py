@@ -141,6 +141,9 @@ def test_f3_without_clock_nothing_is_stored_one_warning_is_given_and_services_an
         wait_until(lambda: other.layer("scene").refused == 1, "refused")
         wait_until(lambda: "nothing publishes /clock" in node.output, "the warning")
         assert other.call("temporal_query").success and not other.rows("scene")
+        for service, arguments in (("start_episode", {"name": "x"}), ("store_specific_memory", {"text": "x"})):
+            refused = other.call(service, **arguments)
+            assert not refused.success and "the clock has not started" in refused.message
         time.sleep(1.5)
         assert node.output.count("nothing publishes /clock") == 1
         assert node.stop(signal.SIGINT) == 0, node.output
