@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
 import sys
 from collections.abc import Sequence
 
@@ -17,11 +18,13 @@ def main(args: Sequence[str] | None = None) -> int:
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     try:
         return int(chosen.run(chosen))
+    except BrokenPipeError:
+        # Whoever read has enough; what is left in the buffer must not fail at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except (MemoryNodeError, OSError) as error:
         print(f"memory {chosen.command}: {error}", file=sys.stderr)
         return 1
-    except BrokenPipeError:
-        return 0
     except KeyboardInterrupt:
         return 130
 
@@ -43,7 +46,7 @@ def parser() -> argparse.ArgumentParser:
     query.add_argument("arguments", nargs="?", default="{}", help='JSON, such as \'{"query": "red chair"}\'')
     query.add_argument("--no-model", action="store_true", help="by words only")
 
-    inspect = _add(sub, "inspect", commands.inspect, "show counts, sizes, layers and jobs, or one node with its edges")
+    inspect = _add(sub, "inspect", commands.inspect, "show counts and sizes, or one node with its edges")
     inspect.add_argument("db", help="database")
     inspect.add_argument("id", nargs="?", type=int, help="id of a node")
 

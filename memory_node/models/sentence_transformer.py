@@ -41,8 +41,10 @@ class SentenceTransformerEmbedder:
         self.name = known_name(model)
         try:
             from sentence_transformers import SentenceTransformer
+            from transformers.utils import logging as transformers_logging
         except ImportError as error:
             raise EmbedderError(f"model {model}: the package sentence-transformers is not installed") from error
+        transformers_logging.disable_progress_bar()  # loading weights is no news on a terminal that asked for an answer
         self._model = _load(SentenceTransformer, model, folder, device)
         self.dim = int(self.embed(["dimension"]).shape[1])
 
