@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import fmean
 
 from benchmarks.peak_memory import resident_mb
 from benchmarks.robot_life import DAY, MONDAY, SECOND, HashEmbedder, Moment, SimulatedClock, life
@@ -29,6 +30,11 @@ FLAT = 0.10
 """Share by which a day may lie above the first warm one."""
 MAX_GISTS = 60
 """New gists a day, before rollup."""
+ROLLED = 9
+"""Days after which every job has work."""
+COSTLIER = 1.3
+"""Share of what jobs took in the days after ROLLED that they may take at the end."""
+CPU = "processor"
 
 
 @dataclass(frozen=True)
@@ -40,7 +46,8 @@ class Day:
         vectors: of texts, without those of gists, which come to at most MAX_GISTS a day and are rolled up.
         episode_vectors: centroids of episodes, about one a day.
         gist_vectors, new_gists: vectors of gists, and gists whose first row is of this day.
-        seconds: real time the day took. job_ms: time of each job.
+        seconds: real time the day took. job_ms: time of each job, in which it may have waited for the processor.
+        jobs_cpu: s of processor that all jobs took, whatever else the machine does.
     """
 
     number: int
@@ -53,6 +60,7 @@ class Day:
     db_mb: float
     seconds: float
     job_ms: dict[str, float]
+    jobs_cpu: float
 
 
 def soak(
@@ -102,6 +110,10 @@ def problems(days: list[Day]) -> list[str]:
             said.append(f"day {day.number}: {day.rss_mb:.0f} MB resident, {first.rss_mb:.0f} on day {WARM}")
         if day.vectors > first.vectors * (1 + FLAT):
             said.append(f"day {day.number}: {day.vectors} vectors, {first.vectors} on day {WARM}")
+    if len(days) >= ROLLED + 2 * WARM:
+        early, late = (fmean(day.jobs_cpu for day in some) for some in (days[ROLLED : ROLLED + WARM], days[-WARM:]))
+        if late > early * COSTLIER:
+            said.append(f"day {days[-1].number}: jobs take {late:.1f} s of CPU, {early:.1f} from day {ROLLED} on")
     return said
 
 
@@ -125,6 +137,7 @@ def plot(days: list[Day], path: Path) -> None:
     axes[1, 0].set(title="database (MB)", xlabel="simulated day", ylim=0)
     for name in sorted({name for day in days for name in day.job_ms}):
         axes[1, 1].plot(numbers, [day.job_ms.get(name, 0.0) / 1000 for day in days], label=name)
+    axes[1, 1].plot(numbers, [day.jobs_cpu for day in days], "k", label="all, on the processor")
     axes[1, 1].set(title="time of each job (s a day)", xlabel="simulated day", ylim=0)
     axes[1, 1].legend(fontsize="small")
     figure.savefig(path, dpi=110)
@@ -143,8 +156,11 @@ def _record(memory: Memory, moment: Moment) -> int:
 
 
 def _housekeep(memory: Memory) -> dict[str, float]:
-    """What the timer does, whose steady clock can't be simulated; returns the time (ms) of each job."""
-    return {state.name: state.used_ms for state in memory.housekeep()}
+    """What the timer does, whose steady clock can't be simulated; returns the time (ms) of each job and CPU of all."""
+    memory.wait_embedded(60.0)  # so that the processor works for the jobs alone
+    began = time.process_time()
+    cost = {state.name: state.used_ms for state in memory.housekeep()}
+    return {**cost, CPU: (time.process_time() - began) * 1000.0}
 
 
 def _day(memory: Memory, number: int, rows: int, seconds: float, cost: Counter[str]) -> Day:
@@ -161,7 +177,8 @@ def _day(memory: Memory, number: int, rows: int, seconds: float, cost: Counter[s
     return Day(
         number=number, rows=rows, rss_mb=resident_mb(), vectors=status.vectors - of_gists - of_episodes,
         episode_vectors=of_episodes, gist_vectors=of_gists, new_gists=new_gists,
-        db_mb=status.db_bytes / 1e6, seconds=seconds, job_ms=dict(cost),
+        db_mb=status.db_bytes / 1e6, seconds=seconds, job_ms={name: ms for name, ms in cost.items() if name != CPU},
+        jobs_cpu=cost[CPU] / 1000.0,
     )  # fmt: skip
 
 
@@ -169,8 +186,8 @@ def _line(day: Day) -> str:
     jobs = sum(day.job_ms.values()) / 1000
     return (
         f"day {day.number:3}  rows {day.rows:7}  rss {day.rss_mb:6.0f} MB  vectors {day.vectors:6}"
-        f"  gists {day.gist_vectors:5} (+{day.new_gists})  db {day.db_mb:7.1f} MB  jobs {jobs:6.1f} s"
-        f"  took {day.seconds:6.1f} s"
+        f"  gists {day.gist_vectors:5} (+{day.new_gists})  db {day.db_mb:7.1f} MB"
+        f"  jobs {jobs:6.1f} s (CPU {day.jobs_cpu:5.1f})  took {day.seconds:6.1f} s"
     )
 
 

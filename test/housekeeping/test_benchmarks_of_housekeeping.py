@@ -22,8 +22,10 @@ def test_two_days_of_a_robot_leave_few_vectors_few_gists_and_nothing_raw() -> No
 
 
 def test_growth_after_the_warm_days_is_a_problem() -> None:
-    flat = [soak.Day(n, 10, 100.0, 50, 9, 40, 40, 1.0, 1.0, {}) for n in range(8)]
-    assert soak.problems(flat) == []
+    flat = [soak.Day(n, 10, 100.0, 50, 9, 40, 40, 1.0, 1.0, {}, 1.0) for n in range(20)]
+    assert soak.problems(flat) == [] and soak.problems(flat[:8]) == []
+    costlier = [replace(day, jobs_cpu=1.0 + day.number / 5) for day in flat]
+    assert soak.problems(costlier) == ["day 19: jobs take 4.4 s of CPU, 3.2 from day 9 on"]
     grown = [*flat[:7], replace(flat[7], rss_mb=111.0, vectors=56, new_gists=61)]
     assert [sentence.split(":")[0] for sentence in soak.problems(grown)] == ["day 7"] * 3
 
