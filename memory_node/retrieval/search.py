@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -122,7 +121,7 @@ class Searcher:
             asked = self._lexicon.understand(conn, query)
             if asked is None:
                 return 0.0, {}
-            return math.fsum(asked.weights.values()), dict(words.scored(conn, asked, text_ids))
+            return asked.weight, dict(words.scored(conn, asked, text_ids))
 
     def near(
         self, center: tuple[float, ...], radius: float | None, k: int, resolved: Resolved

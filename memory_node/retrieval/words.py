@@ -15,7 +15,7 @@ import sqlite3
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,10 +52,21 @@ class Query:
     weights: dict[str, float]
     holders: dict[str, int]
 
+    @cached_property
+    def weight(self) -> float:
+        """Sum of idf of all its words."""
+        return sum(self.weights.values())
+
+    @cached_property
+    def initials(self) -> frozenset[str]:
+        """First letters of its stems."""
+        return frozenset(stem[0] for stem in self.words)
+
     def share(self, body: str) -> float:
         """Share of the query's weight that body covers, 0..1."""
-        stems = {stem_of(word) for word in _WORD.findall(body.lower())}
-        return sum(w for stem, w in self.weights.items() if stem in stems) / sum(self.weights.values())
+        # Stemming changes endings alone, so that most words need not be stemmed to tell that they are other ones.
+        stems = {stem_of(word) for word in _WORD.findall(body.lower()) if word[0] in self.initials or word[0] > "z"}
+        return sum(w for stem, w in self.weights.items() if stem in stems) / self.weight
 
 
 class Lexicon:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from memory_node.graph import Gist, Kind, Node
 from memory_node.storage import gists, nodes
@@ -18,32 +18,13 @@ if TYPE_CHECKING:
 
 def of_node(node: Node, distance: float | None = None) -> Match:
     """A row as a match without a score; distance in m."""
-    return Match(
-        kind=node.kind.label,
-        id=node.id,
-        text=node.text or "",
-        layer=node.layer,
-        stamp=node.stamp,
-        last_stamp=node.last_stamp,
-        repeats=node.repeats,
-        stamp_source=node.stamp_source,
-        position=node.position,
-        frame=node.frame,
-        position_source=node.position_source.label,
-        map_id=node.map_id,
-        confidence=node.confidence,
-        importance=node.importance,
-        tier=node.tier.label,
-        episode_id=node.episode_id,
-        metadata=node.metadata,
-        distance=distance,
-    )
+    return _match(node, distance=distance)
 
 
 def of_ranked(answer: Ranked) -> Match:
     """A ranked answer as a match with the parts of its score."""
-    return replace(
-        of_node(answer.node),
+    return _match(
+        answer.node,
         stamp=answer.first,
         last_stamp=answer.last,
         repeats=answer.count,
@@ -70,3 +51,15 @@ def ranked_gists(conn: sqlite3.Connection, answers: Iterable[Ranked]) -> tuple[G
     """The gists among ranked answers, in their order, with their scores."""
     scores = {answer.node.id: answer.score for answer in answers if answer.node.kind is Kind.GIST}
     return tuple(replace(gist, score=scores[gist.id]) for gist in gists.get_many(conn, scores))
+
+
+def _match(node: Node, **parts: Any) -> Match:
+    """A row as a match, with some fields that are not the row's own."""
+    fields = {
+        "kind": node.kind.label, "id": node.id, "text": node.text or "", "layer": node.layer, "stamp": node.stamp,
+        "last_stamp": node.last_stamp, "repeats": node.repeats, "stamp_source": node.stamp_source,
+        "position": node.position, "frame": node.frame, "position_source": node.position_source.label,
+        "map_id": node.map_id, "confidence": node.confidence, "importance": node.importance, "tier": node.tier.label,
+        "episode_id": node.episode_id, "metadata": node.metadata,
+    }  # fmt: skip
+    return Match(**{**fields, **parts})

@@ -34,7 +34,7 @@ class Wording:
 
     def clock(self, stamp: int) -> str:
         """Local date and time to the second."""
-        return local(stamp, self.zone).strftime("%Y-%m-%d %H:%M:%S")
+        return local(stamp, self.zone).isoformat(" ", "seconds")[:19]
 
     def ago(self, stamp: int) -> str:
         """Age of a stamp, "10 min ago"; a later one is "in 10 min"."""
