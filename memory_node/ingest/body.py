@@ -50,9 +50,10 @@ class _Layer:
 class BodyWatch:
     """Tells which readings are events. One reader thread; state is bounded per layer.
 
-    A reading is an event when its change over the last `window` differs from the layer's usual change over that long
-    by more than four deviations (median absolute deviation, scaled to a normal one: Rousseeuw and Croux 1993) and by
-    more than 3 % of the layer's usual size. While the same change goes on no second event follows.
+    A reading is an event when its change over the last `window`, or since the reading before where that is longer ago,
+    differs from the layer's usual change over that long by more than four deviations (median absolute deviation, scaled
+    to a normal one: Rousseeuw and Croux 1993) and by more than 3 % of the layer's usual size. While the same change
+    goes on no second event follows.
     """
 
     def __init__(self) -> None:
@@ -65,17 +66,20 @@ class BodyWatch:
         state = self._layers.setdefault(layer, _Layer())
         if state.readings and stamp <= state.readings[-1][0]:
             return None
-        state.readings.append((stamp, value))
         span = round(window * _SECOND)
-        recent = [r for r in state.readings if r[0] >= stamp - span]
-        older = [r for r in state.readings if r[0] < stamp - span]
+        # A layer slower than the window is compared with its reading before.
+        start = min(stamp - span, state.readings[-1][0]) if state.readings else stamp
+        state.readings.append((stamp, value))
+        recent = [r for r in state.readings if r[0] >= start]
+        older = [r for r in state.readings if r[0] < start]
         if len(older) + len(recent) <= _MIN_HISTORY:
             return None
         before = max(recent, key=lambda r: abs(value - r[1]))
-        if not _is_unusual(value - before[1], list(state.readings)[:-1], older, span):
+        usual = _usual_changes(older, span, stamp - start)
+        if not _is_unusual(value - before[1], list(state.readings)[:-1], usual):
             return None
         sign = 1 if value > before[1] else -1
-        if state.last_event is not None and sign == state.last_sign and stamp - state.last_event <= span:
+        if state.last_event is not None and sign == state.last_sign and state.last_event >= start:
             state.last_event = stamp
             return None
         state.last_event, state.last_sign = stamp, sign
@@ -86,11 +90,11 @@ class BodyWatch:
         self._layers.clear()
 
 
-def _is_unusual(change: float, past: list[tuple[int, float]], older: list[tuple[int, float]], span: int) -> bool:
-    """Whether a change over `span` ns stands out of `past` (all readings before) and `older` (before the span)."""
+def _is_unusual(change: float, past: list[tuple[int, float]], usual: list[float]) -> bool:
+    """Whether a change stands out of all readings before it and of the layer's usual changes over as long a time."""
     usual_size = max(abs(value) for _, value in past) or 1.0
     steps = [later[1] - earlier[1] for earlier, later in pairwise(past)]
-    centre, deviation = _spread(_changes_over(older, span))
+    centre, deviation = _spread(usual)
     _, step_deviation = _spread(steps)
     bound = max(_SIGMAS * deviation, _SIGMAS * step_deviation * 2**0.5, _LEAST_SHARE * usual_size)
     return abs(change - centre) > bound
@@ -104,15 +108,20 @@ def _spread(values: list[float]) -> tuple[float, float]:
     return centre, 1.4826 * statistics.median(abs(value - centre) for value in values)
 
 
-def _changes_over(readings: list[tuple[int, float]], span: int) -> list[float]:
-    """Largest change that each reading shows against those at most span ns before it."""
+def _usual_changes(readings: list[tuple[int, float]], span: int, reach: int) -> list[float]:
+    """Change of each reading against the first at most span ns before it, or else the last, as it would be over reach.
+
+    Args:
+        reach: ns, at least span.
+    """
     changes = []
     start = 0
     for place, (stamp, value) in enumerate(readings):
-        while readings[start][0] < stamp - span:
+        while start < place - 1 and readings[start][0] < stamp - span:
             start += 1
-        if start < place and stamp - readings[start][0] >= span // 2:
-            changes.append(value - readings[start][1])
+        length = stamp - readings[start][0]
+        if start < place and length >= span // 2:
+            changes.append((value - readings[start][1]) * reach / max(length, span))
     return changes
 
 

@@ -45,9 +45,18 @@ def latest(
     return [BodyLatest(*row) for row in rows]
 
 
-def value_at(conn: sqlite3.Connection, layer: str, stamp: int) -> tuple[int, float] | None:
-    """Return (stamp, value) of the layer's first reading with a value at or after stamp (ns), or None."""
+def value_at(
+    conn: sqlite3.Connection, layer: str, stamp: int, back: int, first_session: int = 0
+) -> tuple[int, float] | None:
+    """Return (stamp, value) that a layer had at stamp (ns), or None: its last reading with a value at or before.
+
+    Where there is none within `back` (ns) before stamp it is the first one after. first_session: as for `latest`.
+    """
     sql = """SELECT node.stamp, value FROM node JOIN layer ON layer.id = layer_id
-             WHERE layer.name = ? AND node.stamp >= ? AND kind = ? AND value IS NOT NULL ORDER BY node.stamp LIMIT 1"""
-    row = conn.execute(sql, (layer, stamp, int(Kind.OBSERVATION))).fetchone()
-    return None if row is None else (row[0], row[1])
+             WHERE layer.name = ? AND node.stamp BETWEEN ? AND ? AND kind = ? AND value IS NOT NULL AND session_id >= ?
+             ORDER BY node.stamp {way} LIMIT 1"""
+    for way, first, last in (("DESC", stamp - back, stamp), ("ASC", stamp, 2**63 - 1)):
+        row = conn.execute(sql.format(way=way), (layer, first, last, int(Kind.OBSERVATION), first_session)).fetchone()
+        if row is not None:
+            return row[0], row[1]
+    return None

@@ -15,8 +15,6 @@ from memory_node.tools.wording import Wording, listed
 if TYPE_CHECKING:
     import sqlite3
 
-    from memory_node.storage.body import BodyLatest
-
 SECOND = 1_000_000_000
 SESSIONS = 1000
 """Sessions that are looked back through; older readings are of no use."""
@@ -42,24 +40,26 @@ def body_status(context: ToolContext, layers: Sequence[str] = ()) -> BodyStatusR
 
 def latest_readings(context: ToolContext, layers: Sequence[str] = ()) -> tuple[BodyReading, ...]:
     """Return the latest reading of each internal layer, by name; the change is over the last `trend_window`."""
-    settings, now = context.settings, context.now_ns()
+    now, window = context.now_ns(), round(context.settings.trend_window * SECOND)
     with context.db.read() as conn:
         _check_layers(conn, layers)
-        found = body.latest(conn, list(layers) or None, now, _comparable_since(conn))
+        first_session = _comparable_since(conn)
+        found = body.latest(conn, list(layers) or None, now, first_session)
         readings = []
         for latest in found:
             age = max(0.0, (now - latest.stamp) / SECOND)
             is_stale = age > context.stale_after(latest.layer)
             reading = BodyReading(latest.layer, latest.text, latest.value, latest.unit, latest.stamp, age, is_stale)
-            readings.append(_with_trend(conn, latest, reading, now - round(settings.trend_window * SECOND)))
+            earlier = body.value_at(conn, latest.layer, now - window, window, first_session)
+            readings.append(_with_trend(reading, earlier))
     return tuple(readings)
 
 
-def _with_trend(conn: sqlite3.Connection, latest: BodyLatest, reading: BodyReading, since: int) -> BodyReading:
-    earlier = body.value_at(conn, latest.layer, since) if latest.value is not None else None
-    if latest.value is None or earlier is None or earlier[0] >= latest.stamp:
+def _with_trend(reading: BodyReading, earlier: tuple[int, float] | None) -> BodyReading:
+    """The reading with its change since an earlier (stamp, value)."""
+    if reading.value is None or earlier is None or earlier[0] >= reading.stamp:
         return reading
-    return replace(reading, change=latest.value - earlier[1], window=(latest.stamp - earlier[0]) / SECOND)
+    return replace(reading, change=reading.value - earlier[1], window=(reading.stamp - earlier[0]) / SECOND)
 
 
 def _comparable_since(conn: sqlite3.Connection) -> int:

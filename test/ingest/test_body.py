@@ -49,6 +49,29 @@ def test_a_second_drop_later_is_a_second_event() -> None:
     assert [(e.before, e.after) for e in found] == [(0.9, 0.8), (0.8, 0.7)]
 
 
+def test_a_layer_read_once_a_minute_has_events_too() -> None:
+    """Its readings are farther apart than the window."""
+    found = events([0.9] * 10 + [0.7] * 10 + [0.9] * 10, period=60.0)
+    assert [(e.before, e.after, e.start, e.stamp) for e in found] == [
+        (0.9, 0.7, 9 * 60 * S, 10 * 60 * S), (0.7, 0.9, 19 * 60 * S, 20 * 60 * S)
+    ]  # fmt: skip
+    assert found[0].text == "battery dropped from 90% to 70% within 60 s"
+
+
+def test_a_slow_layer_that_drops_on_and_on_is_one_event_and_a_steady_discharge_none() -> None:
+    falling = [0.9] * 10 + [0.9 - 0.1 * i for i in range(1, 5)] + [0.5] * 5
+    assert [(e.before, e.after) for e in events(falling, period=60.0)] == [(0.9, 0.8)]
+    assert events([1.0 - 0.01 * i for i in range(60)], period=60.0) == []
+
+
+def test_what_a_layer_loses_while_it_is_silent_is_usual_at_its_usual_rate() -> None:
+    watch = BodyWatch()
+    stamps = [*range(0, 600, 60), 3600]
+    found = [watch.observe("battery", 1.0 - stamp / 10_000, stamp * S, "", None, 30.0) for stamp in stamps]
+    assert found == [None] * 11
+    assert watch.observe("battery", 0.4, 3660 * S, "", None, 30.0) is not None
+
+
 def test_late_and_equal_stamps_are_no_change() -> None:
     watch = BodyWatch()
     for i in range(20):

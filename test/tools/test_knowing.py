@@ -118,6 +118,20 @@ def test_body_status_tells_age_staleness_and_trend(memory: Memory, clock: FakeCl
     assert "changed by -10" in memory.body_status().text
 
 
+def test_a_layer_read_seldom_has_a_trend_since_before_the_window(memory: Memory, clock: FakeClock) -> None:
+    for percent in (90.0, 80.0, 70.0):
+        memory.record_body_state(f"battery: {percent:.0f}%", "battery", percent, "%")
+        clock.advance(400.0)
+    memory.flush()
+    (battery,) = memory.body_status(["battery"]).readings
+    assert memory.settings.trend_window == 300.0
+    assert battery.age == 400.0 and (battery.change, battery.window) == (None, 0.0)
+    clock.advance(-350.0)
+    (battery,) = memory.body_status(["battery"]).readings
+    assert (battery.change, battery.window) == (-10.0, 400.0)
+
+
+
 def test_the_text_of_the_body_is_bounded(memory: Memory) -> None:
     for i in range(200):
         memory.record_body_state(f"sensor {i} reads " + "very " * 50, layer=f"sensor{i}", value=float(i))
