@@ -154,6 +154,11 @@ class JobState:
     retry_in: float = 0.0
     found: tuple[Any, ...] = ()
 
+    @property
+    def problem(self) -> str:
+        """The error and when the timer tries again; "" without an error."""
+        return f"{self.error}; tried again in {self.retry_in:.0f} s" if self.error else ""
+
 
 class JobRunner:
     """Runs jobs in the order they are given, on request or on a steady clock's timer. Safe to use from any thread."""

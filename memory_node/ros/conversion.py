@@ -209,7 +209,7 @@ def reading_message(reading: results.BodyReading) -> msg.BodyReading:
 
 
 def job_message(job: JobState) -> msg.JobStatus:
-    """Return a JobStatus."""
+    """Return a JobStatus; its error says when the job is tried again."""
     return msg.JobStatus(
         name=job.name,
         state=job.state,
@@ -220,7 +220,7 @@ def job_message(job: JobState) -> msg.JobStatus:
         budget_ms=float(job.budget_ms),
         used_ms=float(job.used_ms),
         cursor=job.cursor,
-        error=job.error,
+        error=job.problem,
     )
 
 

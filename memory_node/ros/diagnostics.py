@@ -46,7 +46,7 @@ VALUES = {
         "map_id",
         "session",
     ),
-    "jobs": ("<job>: state, runs, last time used (ms)",),
+    "jobs": ("<job>: state, age of the last run (s), rows it read and wrote, time it used of its budget (ms)",),
 }
 """Keys of each kind of status, in their order."""
 
@@ -105,7 +105,7 @@ def diagnostic_array(
     array.header.stamp = time_message(now)
     array.status = [
         _memory(node_name, status, warnings),
-        _jobs(node_name, jobs),
+        _jobs(node_name, jobs, now),
         *(_layer(node_name, layer, counts[layer.name], problems[layer.name]) for layer in layers),
     ]
     return array
@@ -138,10 +138,18 @@ def _memory(node_name: str, status: MemoryStatus, warnings: list[str]) -> Diagno
     return _status(f"{node_name}: memory", problem, dict(zip(VALUES["memory"], values, strict=True)))
 
 
-def _jobs(node_name: str, jobs: list[JobState]) -> DiagnosticStatus:
-    failed = "; ".join(f"{job.name}: {job.error}" for job in jobs if job.state == "failed")
-    values = {job.name: f"{job.state}, {job.runs} runs, {job.used_ms:.0f} ms" for job in jobs}
-    return _status(f"{node_name}: jobs", failed, values, error=True)
+def _jobs(node_name: str, jobs: list[JobState], now: int) -> DiagnosticStatus:
+    failed = "; ".join(f"{job.name}: {job.problem}" for job in jobs if job.state == "failed")
+    return _status(f"{node_name}: jobs", failed, {job.name: _job(job, now) for job in jobs}, error=True)
+
+
+def _job(job: JobState, now: int) -> str:
+    if not job.last_run:
+        return f"{job.state}, never ran"
+    return (
+        f"{job.state}, ran {max(0.0, (now - job.last_run) / NS):.0f} s ago, read {job.scanned}, wrote {job.wrote},"
+        f" {job.used_ms:.0f} of {job.budget_ms:.0f} ms"
+    )
 
 
 def _layer(node_name: str, layer: LayerStatus, count: MessageCounts, problem: str) -> DiagnosticStatus:

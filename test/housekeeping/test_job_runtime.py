@@ -96,6 +96,7 @@ def test_a_failed_job_rests_on_the_timer_and_longer_each_time_but_runs_when_aske
     assert runner.cycle() == []
     assert runner.run("bad").state == "failed"
     assert 35.0 < runner.states()[0].retry_in <= 40.0
+    assert runner.states()[0].problem in [f"ValueError: no such luck; tried again in {s} s" for s in range(35, 41)]
 
 
 def test_the_error_of_a_job_is_still_known_after_a_restart(store: Store) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -239,6 +240,10 @@ def test_diagnostics_tell_of_every_layer(world: tuple[Any, Peer]) -> None:
     }
     values = {pair.key: pair.value for pair in statuses["/memory: layer detections"].values}
     assert values["received"] == "3" and values["topic"] == "/detections" and values["publishers"] == "1"
+    jobs = {pair.key: pair.value for pair in statuses["/memory: jobs"].values}
+    assert set(jobs) >= {"episodes", "gists", "archive", "snapshots"}
+    told = re.compile(r"idle, (never ran|ran \d+ s ago, read \d+, wrote \d+, \d+ of \d+ ms)")
+    assert [value for value in jobs.values() if not told.fullmatch(value)] == []
     other.node.destroy_subscription(subscription)
 
 
