@@ -12,12 +12,20 @@ import numpy as np
 from memory_node.graph import NO_ID, Place, Position, PositionSource
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from memory_node.graph import Entity
 
 REACH = 4.0
 """m: mean distance at which two groups of evidence are one place."""
 MOST = 256
 """Pieces of evidence that are clustered, the most relevant first; their distances are compared pair by pair."""
+SPREAD = 0.5
+"""m: deviation of where evidence of one spot lies; what is farther apart hardly supports each other."""
+SHARPNESS = 0.1
+"""Relevance by which evidence is e times weightier in where a place is; weak matches are many, and lie anywhere."""
+SHIFTS = 10
+"""Steps to where evidence is densest; each halves the way, or better."""
 _RECENT = 0.3
 """Share of a place's score that recency has."""
 
@@ -64,6 +72,7 @@ def of_entity(entity: Entity, relevance: float) -> Scored | None:
 def clusters(evidence: Sequence[Evidence]) -> list[Scored]:
     """Return the places that evidence lies at, those of each map and frame by themselves.
 
+    A place's position is the best supported spot in its cluster, and all its evidence lies within its radius.
     Confidence is the relevance of the best piece, less when few stand behind it.
     """
     best = sorted(evidence, key=lambda piece: (-piece.relevance, -piece.last_seen))[:MOST]
@@ -97,9 +106,8 @@ def _divided(group: list[Evidence]) -> list[list[Evidence]]:
 
 
 def _gathered(members: list[Evidence]) -> Scored:
-    weights = np.array([piece.relevance * math.log1p(piece.support) for piece in members])
     points = np.array([piece.position for piece in members])
-    x, y, z = (float(value) for value in np.average(points, axis=0, weights=weights))
+    x, y, z = _spot(points, members)
     support = sum(piece.support for piece in members)
     relevance = max(piece.relevance for piece in members)
     place = Place(
@@ -110,6 +118,26 @@ def _gathered(members: list[Evidence]) -> Scored:
         entity_id=NO_ID, label=members[0].label, map_id=members[0].map_id,
     )
     return Scored(place, relevance)
+
+
+def _spot(points: NDArray[np.float64], members: Sequence[Evidence]) -> Position:
+    """Return where evidence (N, 3), weighed by its relevance, is densest: a mean shift from the best supported piece.
+
+    A mean over all would lie between the good evidence and the middle of the weak. Comaniciu and Meer, Mean Shift: A
+    Robust Approach Toward Feature Space Analysis (2002).
+    """
+    relevance = np.array([piece.relevance for piece in members])
+    weights = np.exp((relevance - relevance.max()) / SHARPNESS) * np.log1p([piece.support for piece in members])
+    apart = np.linalg.norm(points[:, None, :] - points[None, :, :], axis=2)
+    spot = points[(_kernel(apart) @ weights).argmax()]
+    for _ in range(SHIFTS):
+        spot = np.average(points, axis=0, weights=weights * _kernel(np.linalg.norm(points - spot, axis=1)))
+    x, y, z = spot
+    return float(x), float(y), float(z)
+
+
+def _kernel(distance: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(np.exp(-0.5 * (distance / SPREAD) ** 2))
 
 
 def _source(members: list[Evidence]) -> PositionSource:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from memory_node.errors import InvalidArgument
 from memory_node.graph import EdgeType, Filter, Kind, Node, PositionSource
 from memory_node.ingest.association import normalise_label
-from memory_node.retrieval import concepts, naming, places, thresholds
+from memory_node.retrieval import concepts, naming, places, ranking, thresholds
 from memory_node.retrieval.places import Evidence, Scored
 from memory_node.retrieval.thresholds import Thresholds
 from memory_node.storage import edges, entities, nodes, vectors
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memory_node.retrieval.filters import Resolved
+    from memory_node.retrieval.search import Hit
 
 KINDS = (Kind.ENTITY, Kind.OBSERVATION, Kind.GIST)
 HITS = 50
@@ -127,19 +128,33 @@ def _texts(
         for hit in context.searcher.words(words, HITS, resolved):
             if hit.lexical is not None and hit.lexical >= 0.99:
                 _keep_best(relevance, hit.node_ids, SPOKEN)
-    if question.vector is not None:
-        least = question.least.sentence
-        if concepts.things(question.concept) and not concepts.is_room(question.concept):
-            least = question.least.strict
-        for hit in context.searcher.meaning(question.vector, HITS, resolved):
-            if hit.similarity is not None and hit.similarity >= least:
-                _keep_best(relevance, hit.node_ids, hit.similarity)
+    for hit, score in _alike(context, question, resolved):
+        _keep_best(relevance, hit.node_ids, score)
     rows = [node for node in nodes.fetch(conn, relevance) if node.position is not None]
     return [
         _evidence(node, score)
         for node in rows
         if (score := _judged(question, node, relevance[node.id])) > 0.0 and not _shows(conn, node.id, known)
     ]
+
+
+def _alike(context: ToolContext, question: _Question, resolved: Resolved) -> list[tuple[Hit, float]]:
+    """Texts near enough to the concept, by meaning alone or with the words they share, and how relevant they are.
+
+    A text is judged by whichever says more: the words of a question are evidence, those of a name are not expected.
+    """
+    if question.vector is None:
+        return []
+    least = question.least.sentence
+    if concepts.things(question.concept) and not concepts.is_room(question.concept):
+        least = question.least.strict
+    hits = context.searcher.meaning(question.vector, HITS, resolved)
+    weight, said = context.searcher.said(question.concept, [hit.text_id for hit in hits])
+    scores = [
+        max(hit.similarity or 0.0, ranking.relevance(hit.similarity, said.get(hit.text_id, 0.0), weight))
+        for hit in hits
+    ]
+    return [(hit, score) for hit, score in zip(hits, scores, strict=True) if score >= least]
 
 
 def _keep_best(relevance: dict[int, float], ids: Iterable[int], value: float) -> None:

@@ -77,6 +77,17 @@ def test_clusters_are_real_places() -> None:
     assert (far.radius, far.confidence) == (0.0, pytest.approx(0.4))
 
 
+def test_a_place_is_where_the_best_evidence_is_and_weak_evidence_only_widens_it() -> None:
+    (found,) = places.clusters([piece(0.0, 0.8), piece(0.2, 0.78), *[piece(2.0 + 0.1 * i, 0.45) for i in range(9)]])
+    assert found.place.position[0] == pytest.approx(0.09, abs=0.02)
+    assert found.place.radius == pytest.approx(2.8 - found.place.position[0])
+
+
+def test_weak_evidence_in_one_spot_outweighs_a_little_better_one_alone() -> None:
+    (found,) = places.clusters([piece(0.0, 0.52), *[piece(2.0 + 0.1 * i, 0.5) for i in range(5)]])
+    assert found.place.position[0] == pytest.approx(2.2, abs=0.05)
+
+
 def test_a_long_row_of_evidence_is_no_single_place() -> None:
     found = places.clusters([piece(float(x)) for x in range(40)])
     assert len(found) >= 4
