@@ -50,7 +50,8 @@ class WorkingBuffer:
     """Collects entries and commits them in batches from a thread of its own.
 
     A batch starts when `flush_batch_size` rows wait, or the oldest has waited `flush_interval` (steady clock), or
-    somebody flushes. Whoever adds while `working_memory_size` rows wait is held up until the disk has caught up.
+    somebody flushes. Whoever adds while `working_memory_size` rows wait behind the batch that is being written is held
+    up until the disk has caught up.
 
     Args:
         commit: writes entries in one transaction; raises when nothing of them was written.
@@ -63,6 +64,7 @@ class WorkingBuffer:
         self._state = threading.Condition()
         self._entries: deque[Entry] = deque()
         self._rows = 0
+        self._writing = 0  # those of them that are in the batch at hand
         self._oldest = 0.0
         self._added = 0
         self._done = 0
@@ -82,7 +84,7 @@ class WorkingBuffer:
         """Append an entry; returns its number, which `flush` takes. Raises ClosedError after close."""
         weight = max(1, len(entry.nodes) + len(entry.repeats))
         with self._state:
-            while self._rows and self._rows + weight > self._settings().working_memory_size and not self._closing:
+            while self._waits(weight) and not self._closing:
                 self._wanted = self._added
                 self._state.notify_all()
                 self._state.wait()
@@ -93,7 +95,7 @@ class WorkingBuffer:
             self._entries.append(entry)
             self._rows += weight
             self._added += 1
-            if len(self._entries) == 1 or self._rows >= self._settings().flush_batch_size:
+            if len(self._entries) == 1 or self._rows - self._writing >= self._settings().flush_batch_size:
                 self._state.notify_all()
             return self._added
 
@@ -131,6 +133,11 @@ class WorkingBuffer:
             self._state.notify_all()
         self._thread.join()
 
+    def _waits(self, weight: int) -> bool:
+        """Whether there is no room for so many rows more; an empty buffer takes any entry."""
+        waiting = self._rows - self._writing
+        return bool(waiting) and waiting + weight > self._settings().working_memory_size
+
     def _run(self) -> None:
         while True:
             batch = self._next_batch()
@@ -140,7 +147,8 @@ class WorkingBuffer:
             with self._state:
                 first = self._done + 1
                 self._done += len(batch)
-                self._rows -= sum(max(1, len(e.nodes) + len(e.repeats)) for e in batch)
+                self._rows -= self._writing
+                self._writing = 0
                 self._remember_failures({first + offset: error for offset, error in failures.items()})
                 self._state.notify_all()
 
@@ -155,6 +163,8 @@ class WorkingBuffer:
                     if full or due <= 0 or self._wanted > self._done:
                         batch = list(self._entries)
                         self._entries.clear()
+                        self._writing = self._rows
+                        self._state.notify_all()
                         return batch
                     self._state.wait(due)
                 elif self._closing:

@@ -121,7 +121,7 @@ def test_who_adds_to_a_full_buffer_waits_and_nothing_is_dropped() -> None:
         thread.start()
     for thread in threads:
         thread.join(0.05)
-    assert any(thread.is_alive() for thread in threads) and len(buffer) <= 4
+    assert any(thread.is_alive() for thread in threads) and len(buffer) <= 8  # a batch at hand, and as many behind it
     log.gate.set()
     for thread in threads:
         thread.join(10.0)
