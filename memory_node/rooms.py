@@ -159,7 +159,7 @@ class Rooms:
             return False
         # The commit of the last vectors can be read here before the listener has taken it in.
         self.projections.catch_up()
-        return self.projections.tail == 0
+        return self.projections.vectors.settled
 
     # ---- sessions, maps, episodes
 

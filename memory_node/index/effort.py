@@ -17,7 +17,7 @@ GOAL = 0.985  # mean recall over the sample, a little over what is promised
 TOLERANCE = 1e-3  # cosine; an answer this near to the true tenth is as good
 QUERIES = 64
 NEIGHBOURS = 10
-_CHUNK = 64
+_CHUNK = 16  # asked for at once; about 1 ms, the longest that a search waits for it
 
 
 def choose_ef(graph: Graph, view: VectorView, least: int) -> int:

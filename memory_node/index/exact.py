@@ -15,9 +15,15 @@ _BLOCK = 256  # rows turned to float32 at once: 400 kB of 384 dimensions, which 
 
 def quantise(vectors: NDArray[np.float32]) -> tuple[NDArray[np.int16], NDArray[np.float32]]:
     """Turn vectors (N, D) into int16 (N, D) and scales (N,), so that vectors = int16 * scale."""
-    largest = np.abs(vectors).max(axis=1, initial=0.0)
-    scales = (np.where(largest > 0.0, largest, 1.0) / 32767.0).astype(np.float32)
-    return np.rint(vectors / scales[:, None]).astype(np.int16), scales
+    codes = np.empty(vectors.shape, dtype=np.int16)
+    scales = np.empty(len(vectors), dtype=np.float32)
+    for start in range(0, len(vectors), _BLOCK):
+        rows = vectors[start : start + _BLOCK]
+        largest = np.abs(rows).max(axis=1, initial=0.0)
+        scale = scales[start : start + _BLOCK]
+        scale[:] = np.where(largest > 0.0, largest, 1.0) / 32767.0
+        codes[start : start + _BLOCK] = np.rint(rows / scale[:, None])
+    return codes, scales
 
 
 def restore(matrix: NDArray[np.int16], scales: NDArray[np.float32]) -> NDArray[np.float32]:

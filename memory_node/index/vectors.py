@@ -84,6 +84,12 @@ class VectorIndex:
         return late if self._graph is not None or len(self) >= EXACT_BELOW else 0
 
     @property
+    def settled(self) -> bool:
+        """Whether nothing waits for the graph, and its recall was measured since it grew."""
+        graph = self._graph
+        return not self.waiting and (graph is None or not self._measure_due(graph, pending=False))
+
+    @property
     def state(self) -> dict[str, int]:
         """Figures for the status: vectors, in the graph, deleted there, candidates while searching (0: scans)."""
         graph = self._graph
@@ -161,7 +167,7 @@ class VectorIndex:
                 return False
             graph = self._graph = Graph(self.dim, self._links, self._ef_construction)
         pending = view.indexed < view.count
-        if len(graph) >= max(EXACT_BELOW // 2, self._measured * (2 if pending else 1.25)):
+        if self._measure_due(graph, pending):
             self._measure(graph, view)
         elif pending:
             self._insert(graph, view)
@@ -259,6 +265,9 @@ class VectorIndex:
         self.unsaved += len(ids)
         # What was removed after `view` was taken was not in the graph yet when `apply` looked.
         graph.delete(ids[self.view.slots(ids) < 0])
+
+    def _measure_due(self, graph: Graph, pending: bool) -> bool:
+        return len(graph) >= max(EXACT_BELOW // 2, self._measured * (2 if pending else 1.25))
 
     def _measure(self, graph: Graph, view: VectorView) -> None:
         ef = choose_ef(graph, view, self._ef_least)
