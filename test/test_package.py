@@ -32,6 +32,7 @@ ROSDEP_KEYS: dict[str, str | None] = {
     "sklearn": "python3-sklearn",
     "tf2_ros": "tf2_ros_py",
     "torch": None,
+    "transformers": None,
     "yaml": "python3-yaml",
 }
 OURS = {"benchmarks", "examples", "memory_node", "robot_memory", "test"}

@@ -102,6 +102,7 @@ def test_the_patrol_arrives_whole_and_in_order(ros_context: Any, speaker: Node, 
     wanted = ("/scene_description", "/battery_state")
     played = player.play(written.bag, 200.0, speaker, wanted, start_delay=0.2, on_time=times.append)
     heard = ear.wait("/scene_description", 60)
+    ear.wait("/clock", len(times))
     ear.close()
     assert [message.data for message in heard] == [scene["text"] for scene in truth["scenes"]]
     levels = [message.percentage for message in ear.of("/battery_state")]

@@ -167,7 +167,7 @@ def test_f1_f2_a_looping_clock_begins_a_new_session_and_storing_goes_on(tmp_path
             time.sleep(0.1)
 
         tick(100.0)
-        assert other.call("start_episode", name="first loop").success
+        wait_until(lambda: other.call("start_episode", name="first loop").success, "the clock is heard")
         session = other.call("get_status").status.session
         for loop in range(2):
             for i in range(3):
