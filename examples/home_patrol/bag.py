@@ -186,8 +186,17 @@ class Messages:
 Entry = tuple[int, str, str, Any]
 
 
-def _entries(recording: Recording, build: Messages, variant: str) -> Iterator[Entry]:
-    """Record time in nanoseconds, topic, type and message of everything, topic by topic."""
+def entries(recording: Recording, store: Typestore, variant: str = "robot_memory") -> list[Entry]:
+    """Record time in nanoseconds, topic, type and message of everything, in the order of time.
+
+    Args:
+        store: Message types, see `typestore`.
+    """
+    # The sort is stable: of one instant the odometry comes first, so the pose is known when a perception arrives.
+    return sorted(_by_topic(recording, Messages(store), variant), key=lambda entry: entry[0])
+
+
+def _by_topic(recording: Recording, build: Messages, variant: str) -> Iterator[Entry]:
     for pose in recording.poses:
         yield nanoseconds(pose.stamp), "/odom", "nav_msgs/msg/Odometry", build.odometry(pose)
     for charge in recording.charges:
@@ -219,17 +228,16 @@ def write(recording: Recording, folder: Path, variant: str = "robot_memory") -> 
         rosbags.rosbag2.WriterError: The folder exists.
     """
     store = typestore(variant)
-    # The sort is stable: of one instant the odometry comes first, so the pose is known when a perception arrives.
-    entries = sorted(_entries(recording, Messages(store), variant), key=lambda entry: entry[0])
+    messages = entries(recording, store, variant)
     counts: Counter[str] = Counter()
     writer = Writer(folder, version=8, storage_plugin=StoragePlugin.SQLITE3)
     writer.set_compression(CompressionMode.FILE, CompressionFormat.ZSTD)
     with writer:
         connections = {
             topic: writer.add_connection(topic, kind, typestore=store)
-            for topic, kind in dict.fromkeys((entry[1], entry[2]) for entry in entries)
+            for topic, kind in dict.fromkeys((entry[1], entry[2]) for entry in messages)
         }
-        for stamp, topic, kind, message in entries:
+        for stamp, topic, kind, message in messages:
             writer.write(connections[topic], stamp, store.serialize_cdr(message, kind, little_endian=True))
             counts[topic] += 1
     return dict(counts)
