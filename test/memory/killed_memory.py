@@ -1,7 +1,7 @@
 """Records acknowledged rows until it is killed: `killed_memory.py DB`.
 
-Each line on stdin is the number of a round: a fork opens the memory, records rows and prints `<id> <text>` of each after
-its flush; this process, which has paid for the imports, prints the fork's pid.
+Each line on stdin is the number of a round: a fork opens the memory, records rows and prints `<id> <text>` of each
+after its flush; this process, which has paid for the imports, prints the fork's pid.
 """
 
 from __future__ import annotations
