@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Sequence
 from multiprocessing import forkserver
 from pathlib import Path
 from typing import Any
@@ -22,18 +23,35 @@ from support.fakes import SECOND, FakeClock, WordEmbedder
 from memory_node.graph import Kind
 from memory_node.housekeeping import archive, gists, importance, silence
 from memory_node.housekeeping import episodes as keeping
+from memory_node.protocols import NamedThing, SummaryRow
 
 KILLS = 20
 START = 20 * DAY
 NOW = START + 10 * DAY
 JOBS = ("episodes", "gists", "archive", "rollup", "importance", "duplicates", "snapshots")
 
+SOON = START + 8 * 3600.0
+"""Rows are then young enough for a language model to be waited for."""
+
 processes = multiprocessing.get_context("forkserver")
 processes.set_forkserver_preload(["kept_store", "sklearn.cluster"])
 
 
-def opened(path: Path, **settings: Any) -> Store:
-    return Store(path, clock=FakeClock(NOW), embedder=WordEmbedder(), **settings)
+class Narrator:
+    """A language model that needs a moment and says the same of the same rows."""
+
+    name = "narrator"
+
+    def summarize(self, rows: Sequence[SummaryRow], max_chars: int) -> str:
+        time.sleep(0.001)
+        return f"{sum(row.repeats for row in rows)} times, such as {rows[0].text} and {rows[-1].text}"[:max_chars]
+
+    def extract(self, rows: Sequence[SummaryRow]) -> list[NamedThing]:
+        return []
+
+
+def opened(path: Path, now: float = NOW, **more: Any) -> Store:
+    return Store(path, clock=FakeClock(now), embedder=WordEmbedder(), **more)
 
 
 def build(path: Path) -> None:
@@ -64,11 +82,11 @@ def build(path: Path) -> None:
         store.embed()
 
 
-def run_until_killed(path: Path, job: str, delay: float, **settings: Any) -> None:
+def run_until_killed(path: Path, job: str, delay: float, **more: Any) -> None:
     """Run all jobs up to one in small bites, and die `delay` s after that one began."""
     gists.CHUNK = archive.CHUNK = silence.BATCH = 25
     importance.BATCH = 1
-    store = opened(path, **settings)
+    store = opened(path, **more)
     for name in store.runner.jobs:
         store.recalls.note([1, 2, 3], store.clock.ns)
         if name == job:
@@ -78,9 +96,9 @@ def run_until_killed(path: Path, job: str, delay: float, **settings: Any) -> Non
             time.sleep(60)
 
 
-def finish(path: Path) -> Counter[Any]:
+def finish(path: Path, **more: Any) -> Counter[Any]:
     """Run everything to its end, twice, and return the graph without its ids."""
-    with opened(path) as store:
+    with opened(path, **more) as store:
         store.recalls.note([1, 2, 3], store.clock.ns)
         for _ in range(2):
             store.run()
@@ -138,11 +156,32 @@ def test_jobs_killed_one_after_another_go_on_where_they_were(
     assert finish(path) == expected
 
 
-def kill(path: Path, job: str, delay: float, **settings: Any) -> None:
-    process = processes.Process(target=run_until_killed, args=(path, job, delay), kwargs=settings)
+def kill(path: Path, job: str, delay: float, **more: Any) -> None:
+    process = processes.Process(target=run_until_killed, args=(path, job, delay), kwargs=more)
     process.start()
     process.join(60)
     assert process.exitcode == -signal.SIGKILL
+
+
+@pytest.mark.process
+def test_a_language_model_is_asked_again_after_a_kill(base: tuple[Path, Counter[Any]], tmp_path: Path) -> None:
+    folder, _ = base
+    shutil.copy(folder / "base.db", tmp_path / "undisturbed.db")
+    more = {"now": SOON, "summarizer": Narrator()}
+    expected = finish(tmp_path / "undisturbed.db", **more)
+    with opened(tmp_path / "undisturbed.db", **more) as store:
+        written = store.one("SELECT count(*) FROM gist WHERE author = 'narrator'")
+        assert written == store.one("SELECT count(*) FROM gist") > 10
+    chance = random.Random(3)
+    left = []
+    for number in range(KILLS):
+        path = tmp_path / f"{number}.db"
+        shutil.copy(folder / "base.db", path)
+        kill(path, "summaries", chance.uniform(0.0, 0.05), **more)
+        with opened(path, **more) as store:
+            left.append(store.one("SELECT count(*) FROM gist WHERE rewrite = 1"))
+        assert finish(path, **more) == expected
+    assert any(0 < count < written for count in left)
 
 
 @pytest.mark.process
