@@ -25,6 +25,8 @@ from memory_node.ingest.stamps import Stamped
 from memory_node.ingest.track import PositionTrack, is_sane_position
 
 NS = 1_000_000_000
+HEADING_AGE = 200_000_000
+"""ns: an older pose still tells about where the robot is, but a robot that turns looks elsewhere by now."""
 POSE_PATIENCE = 0.1
 """How long a message waits for a pose newer than itself, s: two periods of a 20 Hz odometry."""
 ODOMETRY = "odometry"
@@ -158,7 +160,7 @@ class Delivery:
             detections,
             layer.name,
             stamped.stamp,
-            pose,
+            _fresh(pose, stamped.stamp),
             stamp_source=stamped.source,
             sensor_range=layer.sensor_range or None,
             sensor_fov=layer.sensor_fov or None,
@@ -234,3 +236,10 @@ class Delivery:
         if transform is None and waited is not None and waited < self._resolver.patience:
             raise Later
         return transform
+
+
+def _fresh(pose: Pose | None, stamp: int) -> Pose | None:
+    """Return a pose without its heading when it is too old to tell what a look at `stamp` (ns) should have shown."""
+    if pose is None or abs(stamp - pose.stamp) <= HEADING_AGE:
+        return pose
+    return replace(pose, yaw=None)

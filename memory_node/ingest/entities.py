@@ -28,6 +28,8 @@ TRACK_AGE = 10 * SECOND
 """ns: a track id says nothing about a thing last seen longer ago."""
 LOOK_GAP = SECOND // 2
 """ns: looks nearer to each other than this are one look; detectors flicker."""
+OCCASION = 30 * SECOND
+"""ns: looks that show a place not for certain count once in this time: what hides it in one hides it in the next."""
 COMPANIONS = 24
 """How many things of one message a thing co-occurs with, the nearest first."""
 OFFSET_GAIN = 0.1
@@ -206,8 +208,7 @@ class EntityTracker:
             rows[index] = table.add(state)
             new.add(rows[index])
         if look.pose is not None and rows:
-            seen_in = looks.sectors(table.places[rows, :2] - np.asarray(look.pose.position[:2]))
-            table.seen_from[rows] |= seen_in
+            looks.remember(table, rows, look.pose)
         return new
 
     @staticmethod
@@ -228,16 +229,16 @@ class EntityTracker:
 
     def _miss(self, table: EntityTable, look: Look, seen: set[int]) -> set[int]:
         """Count the look for what it should have shown and did not; return the rows that changed."""
-        rows, rims = looks.in_view(look, table)
+        rows, certain = looks.in_view(look, table)
         changed: set[int] = set()
-        for row, rim in zip(rows.tolist(), rims.tolist(), strict=True):
+        for row, sure in zip(rows.tolist(), certain.tolist(), strict=True):
             state = table.at(row)
-            recent = max(state.last_seen, int(table.last_looked[row]))
-            if row in seen or look.stamp - recent < LOOK_GAP or look.layer not in self._layers.get(state.label, ()):
+            passed = look.stamp - max(state.last_seen, int(table.last_looked[row]))
+            if row in seen or passed < (LOOK_GAP if sure else OCCASION) or look.layer not in self._layers.get(state.label, ()):
                 continue
             table.last_looked[row] = look.stamp
             missing = state.missing
-            if presence.miss(state, rim):
+            if presence.miss(state, sure):
                 table.changed(row)
                 changed.add(row)
             if state.missing and not missing:

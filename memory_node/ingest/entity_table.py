@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+SECTORS = 16
+"""Directions that are told apart when it is remembered where from a thing was seen."""
 NEVER = int(np.iinfo(np.int64).min // 2)
 COLUMNS: tuple[tuple[str, Any, tuple[int, ...], Any], ...] = (
     ("places", np.float64, (3,), np.nan),
@@ -25,7 +27,7 @@ COLUMNS: tuple[tuple[str, Any, tuple[int, ...], Any], ...] = (
     ("here_since", np.int64, (), NEVER),
     ("last_looked", np.int64, (), NEVER),
     ("missing_since", np.int64, (), NEVER),
-    ("seen_from", np.int64, (), 0),
+    ("seen_from", np.float32, (SECTORS,), 0.0),
 )
 """Name, type, shape of a value and what an empty row holds."""
 REMEMBERED = ("here_since", "last_looked", "missing_since", "seen_from")
@@ -41,7 +43,8 @@ class EntityTable:
         last_seen, here_since: ns of the last sighting, and of the first at the present place.
         last_looked: ns of the last look that was counted as a miss.
         missing_since: ns of the look at which it became missing, NEVER while it is not or when that is forgotten.
-        seen_from: bits of the directions (looks.sectors) that it was seen from; none after a restart.
+        seen_from: (N, SECTORS) m, how far away it was seen from at most, by direction; 0 where never.
+    What SQLite doesn't have (`REMEMBERED`) is unknown after a restart; docs/entities.md says what follows from that.
     """
 
     def __init__(self, states: Iterable[EntityState] = ()) -> None:

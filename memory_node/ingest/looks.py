@@ -3,30 +3,38 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from memory_node.ingest.association import usable
+from memory_node.ingest.entity_table import SECTORS
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from memory_node.graph import Look
+    from memory_node.graph import Look, Pose
     from memory_node.ingest.entity_table import EntityTable
 
 CORE = 0.85
 """Share of range and angle in which a detector sees what is there; at the rim it may or may not."""
+FARTHER = 0.5
+"""m: from this much farther than it was seen from, a thing is held to be seen from as well."""
+SHOWN_WIDTH = 0.4
+"""m: a line of sight this near to a place shows that nothing stands before it."""
 BLOCK_WIDTH = 0.15
 """m: a thing this near to the line of sight hides what lies behind it."""
-SECTORS = 16
-"""Directions that are told apart when it is remembered where from a thing was seen."""
 BLOCK_DEPTH = 0.3
 """m: by how much it must be nearer than what it hides."""
 
 
 def in_view(look: Look, table: EntityTable) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """Return the rows that a look should have shown, and which of them lie at the rim of the view.
+    """Return the rows that a look should have shown, and which of them it shows for certain.
 
-    There are none when pose or heading is unknown. Only measured places are ever in view.
+    Not certain is what lies at the rim, where heading and range need be off by little only; and what was never seen
+    from there while the look shows nothing behind it: a wall may stand between, and no map tells. There are no rows
+    when pose or heading is unknown. Only measured places are ever in view.
     """
     pose = look.pose
     whole_circle = look.sensor_fov >= 2.0 * math.pi * CORE
@@ -39,28 +47,62 @@ def in_view(look: Look, table: EntityTable) -> tuple[NDArray[np.intp], NDArray[n
     if not len(rows):
         return none
     away, distance = away[rows], distance[rows]
-    rim = distance > CORE * look.sensor_range
+    sure = distance <= CORE * look.sensor_range
     if not whole_circle and pose.yaw is not None:
         turn = np.arctan2(away[:, 1], away[:, 0]) - pose.yaw
         turn = np.abs((turn + math.pi) % (2.0 * math.pi) - math.pi)
-        rim |= turn > CORE * look.sensor_fov / 2.0
+        sure &= turn <= CORE * look.sensor_fov / 2.0
         inside = turn <= look.sensor_fov / 2.0
-        rows, away, distance, rim = rows[inside], away[inside], distance[inside], rim[inside]
-    clear = ~_hidden(table, rows, away, distance)
-    return rows[clear], rim[clear]
+        rows, away, distance, sure = rows[inside], away[inside], distance[inside], sure[inside]
+    seen = _seen_from_there(table, rows, away, distance)
+    clear = ~_hidden(table, rows, away, distance, seen)
+    unknown = ~(table.seen_from[rows] > 0.0).any(axis=1)
+    sure &= seen | unknown | _shown_past(look, away, distance)
+    return rows[clear], sure[clear]
 
 
-def sectors(away: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return for each offset (N, 2) from the robot the bit of the direction it was seen in, and the bits beside it."""
+def remember(table: EntityTable, rows: Sequence[int], pose: Pose) -> None:
+    """Note from which directions, and how far at most, things of those rows were seen now."""
+    away = table.places[rows, :2] - np.asarray(pose.position[:2])
+    distance = np.nan_to_num(np.hypot(away[:, 0], away[:, 1]))
+    np.maximum.at(table.seen_from, (np.asarray(rows), _sector(away)), np.maximum(distance, FARTHER))
+
+
+def _sector(away: NDArray[np.float64]) -> NDArray[np.intp]:
     angle = np.nan_to_num(np.arctan2(away[:, 1], away[:, 0]))
-    sector = np.floor(angle / (2.0 * math.pi / SECTORS)).astype(np.int64)
-    return (1 << (sector % SECTORS)) | (1 << ((sector + 1) % SECTORS)) | (1 << ((sector - 1) % SECTORS))
+    return np.floor(angle / (2.0 * math.pi / SECTORS)).astype(np.intp) % SECTORS
+
+
+def _seen_from_there(
+    table: EntityTable, rows: NDArray[np.intp], away: NDArray[np.float64], distance: NDArray[np.float64]
+) -> NDArray[np.bool_]:
+    """Tell which rows were seen at about that distance or farther, in that direction or the next to either side."""
+    beside = (_sector(away)[:, None] + np.array([-1, 0, 1])) % SECTORS
+    farthest = table.seen_from[rows[:, None], beside].max(axis=1)
+    return np.asarray((farthest > 0.0) & (distance <= farthest + FARTHER))
+
+
+def _shown_past(look: Look, away: NDArray[np.float64], distance: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Tell which places have a detection of this look behind or beside them."""
+    assert look.pose is not None
+    found = [place for detection in look.detections if (place := usable(detection.position)) is not None]
+    if not found:
+        return np.zeros(len(away), dtype=bool)
+    ends = np.array(found)[:, :2] - np.asarray(look.pose.position[:2])
+    lengths = np.maximum(np.hypot(ends[:, 0], ends[:, 1]), 1e-9)
+    along = away @ (ends / lengths[:, None]).T
+    aside = np.sqrt(np.maximum(distance[:, None] ** 2 - along**2, 0.0))
+    return np.asarray(((along > 0.0) & (along <= lengths) & (aside <= SHOWN_WIDTH)).any(axis=1))
 
 
 def _hidden(
-    table: EntityTable, rows: NDArray[np.intp], away: NDArray[np.float64], distance: NDArray[np.float64]
+    table: EntityTable,
+    rows: NDArray[np.intp],
+    away: NDArray[np.float64],
+    distance: NDArray[np.float64],
+    seen: NDArray[np.bool_],
 ) -> NDArray[np.bool_]:
-    """Tell which rows have a thing on their line of sight that they were not seen past before."""
+    """Tell which rows, seen from there before or not, have a thing on their line of sight that they were not seen past before."""
     blockers = np.flatnonzero(table.blocking[rows])
     if not len(blockers):
         return np.zeros(len(rows), dtype=bool)
@@ -69,5 +111,5 @@ def _hidden(
     aside = np.abs(direction[:, :1] * away[blockers, 1] - direction[:, 1:] * away[blockers, 0])
     between = (along > 0.0) & (along < distance[:, None] - BLOCK_DEPTH) & (aside <= BLOCK_WIDTH)
     seen_past = table.here_since[rows][blockers][None, :] < table.last_seen[rows][:, None]
-    seen_past &= ((table.seen_from[rows] & sectors(away)) != 0)[:, None]
+    seen_past &= seen[:, None]
     return np.asarray((between & ~seen_past).any(axis=1))

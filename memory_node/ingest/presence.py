@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 SEEN_ODDS = 30.0
 """A sighting of full score is this much likelier where the thing is than as a false one of that class just there."""
-MISSED_ODDS = 0.15
-"""A look that should show a thing and does not is this much likelier when it is gone."""
-RIM_ODDS = 0.5
-"""The same at the rim of the view."""
+MISSED_ODDS = 0.25
+"""A look that should show a thing and does not is this much less likely when it is there."""
+UNSURE_ODDS = 0.5
+"""The same for a look that shows the place not for certain."""
 MOST_ODDS = 32.0
-"""Belief is capped, so that two misses in a row are enough to doubt what was seen a thousand times."""
+"""Belief is capped, so that three misses in a row are enough to doubt what was seen a thousand times."""
 LEAST_ODDS = 0.02
 CONFIRMED = 0.75
 """Belief from which a thing seen twice is no longer tentative."""
@@ -107,9 +107,9 @@ def see(state: EntityState, sighting: Sighting, stamp: int, offset: NDArray[np.f
     _place(state, sighting, offset)
 
 
-def miss(state: EntityState, rim: bool = False) -> bool:
-    """Change an entity by a look that should have shown it, or may have at its rim; tell whether anything changed."""
-    confidence = _updated(state.confidence, RIM_ODDS if rim else MISSED_ODDS)
+def miss(state: EntityState, sure: bool = True) -> bool:
+    """Change an entity by a look that should have shown it, for sure or perhaps; tell whether anything changed."""
+    confidence = _updated(state.confidence, MISSED_ODDS if sure else UNSURE_ODDS)
     missing = not state.tentative and confidence < MISSING
     if confidence == state.confidence and missing == state.missing:
         return False

@@ -145,6 +145,57 @@ def test_a_look_that_could_not_show_it_says_nothing(scene: Scene, at: tuple[floa
     assert scene.only() == before, why
 
 
+def test_looks_from_where_it_was_never_seen_do_not_make_it_missing_in_one_sweep(scene: Scene) -> None:
+    """A wall may stand between: the detector sees things of its own room only."""
+    for _ in range(3):
+        scene.look(("tv", A), at=FACING_A)
+    scene.second += 100.0
+    for _ in range(20):
+        scene.look(at=(A[0], 3.0, -math.pi / 2.0), pause=0.5)
+    tv = scene.only()
+    assert not tv.missing
+    assert tv.confidence == pytest.approx(16.0 / 17.0)
+
+
+def test_looks_from_elsewhere_that_show_what_is_behind_it_count(scene: Scene) -> None:
+    for _ in range(3):
+        scene.look(("tv", A), at=FACING_A)
+    for _ in range(3):
+        scene.look(("shelf", (A[0], A[1] - 1.0, 0.5)), at=(A[0], 3.0, -math.pi / 2.0))
+    assert scene.known()[0].missing
+
+
+def test_looks_at_the_edge_of_the_view_do_not_make_it_missing_in_one_sweep(scene: Scene) -> None:
+    for _ in range(3):
+        scene.look(("cup", A), at=FACING_A)
+    bearing = math.atan2(A[1], A[0])
+    for _ in range(20):
+        scene.look(at=(0.0, 0.0, bearing + 0.57), pause=0.5)
+    assert not scene.only().missing
+
+
+def test_many_occasions_without_it_make_it_missing_at_last(scene: Scene) -> None:
+    for _ in range(3):
+        scene.look(("tv", A), at=FACING_A)
+    for _ in range(4):
+        scene.look(at=(A[0], 3.0, -math.pi / 2.0), pause=60.0)
+        assert not scene.only().missing
+    for _ in range(2):
+        scene.look(at=(A[0], 3.0, -math.pi / 2.0), pause=60.0)
+    assert scene.only().missing
+
+
+def test_chairs_that_the_detector_drops_now_and_then_are_not_missing(scene: Scene) -> None:
+    """A robot that turns and drives by two chairs of the next room, as a real patrol does, at two looks a second."""
+    chairs = (("chair", (2.85, 0.9, 0.4)), ("chair", (4.35, 0.9, 0.4)))
+    for number in range(60):
+        seen = [chair for place, chair in enumerate(chairs) if (number + 5 * place) % 12 > 1]
+        scene.look(*seen, at=(4.2, 3.2, -2.0), pause=0.5, fov=1.92, reach=4.0)
+    for number in range(12):
+        scene.look(at=(3.0 + 0.2 * number, 4.8, -math.pi / 2.0), pause=0.5, fov=1.92, reach=4.0)
+    assert [(chair.missing, chair.confidence > 0.85) for chair in scene.known()] == [(False, True)] * 2
+
+
 def test_a_thing_behind_another_is_not_missing(scene: Scene) -> None:
     for _ in range(3):
         scene.look(("cup", A), at=FACING_A)

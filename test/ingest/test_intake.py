@@ -430,3 +430,18 @@ def test_reports_are_throttled(caplog: pytest.LogCaptureFixture) -> None:
             bench.say("")
         bench.work()
     assert [record.getMessage() for record in caplog.records] == ["layer scene: message refused: empty text"] * 2
+
+
+@pytest.mark.parametrize(("age", "known"), [(0.1, True), (0.5, False)])
+def test_an_old_pose_gives_a_look_its_place_but_no_heading(age: float, known: bool) -> None:
+    """What a robot that turns should see isn't told by where it looked half a second ago."""
+    bench = Bench(seen())
+    bench.drive(1.0, turn=(0.0, 0.0, 0.0, 1.0))
+    bench.work()
+    bench.clock.advance(age)
+    bench.intake.put(
+        "detections", ros.own_array(bench.clock.ns / 1e9, "map", ros.own("cup", 0.9, (2.0, 0.0, 0.0), "1")), DETECTIONS
+    )
+    _, _, pose = bench.work().sink.looks[0]
+    assert pose is not None
+    assert (pose.position, pose.yaw is not None) == ((1.0, 0.0, 0.0), known)
