@@ -24,7 +24,7 @@ LAYOUT: dict[str, tuple[str, tuple[int, ...]]] = {
     "y": ("f8", ()), "z": ("f8", ()), "confidence": ("f8", ()), "episode": ("u4", ()), "kind": ("i1", ()),
     "layer": ("i2", ()), "map": ("i2", ()), "tier": ("i1", ()), "internal": ("?", ()), "died": ("i4", ()),
 }  # fmt: skip
-"""75 bytes a row; the base's three orders add 12, and the R-tree its own."""
+"""75 bytes a row; the base's three orders add 12, its packed places 21."""
 
 TAIL_LEAST = 8192  # a tail this long costs a query less than 0.1 ms
 
