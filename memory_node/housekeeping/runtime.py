@@ -107,8 +107,10 @@ class JobContext:
 
     def begin_step(self) -> None:
         """Start the time of an installment; look at the clock, outside any snapshot of the database."""
-        self.present = self.session_id()
-        self.now = self.now_ns()
+        self.present, self.now = self.session_id(), self.now_ns()
+        # A jump between the two would make every row of the session look older than it is.
+        while (present := self.session_id()) != self.present:
+            self.present, self.now = present, self.now_ns()
         self.deadline = time.monotonic() + INSTALLMENT
 
     def should_yield(self) -> bool:

@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks import parked, soak
+from benchmarks import consolidating, parked, soak
 from benchmarks.robot_life import life
 
 
@@ -40,3 +40,10 @@ def test_the_parked_benchmark_writes_its_figures(tmp_path: Path) -> None:
     figures = json.loads((tmp_path / "parked.json").read_text())
     assert figures["n"] == 3000 and figures["ours"]["clusters"] == 1
     assert figures["ours"]["seconds"] > 0.0 and 0.0 <= figures["ours"]["peak_mb"] < 300.0
+
+
+def test_the_benchmark_of_searches_while_consolidating_writes_its_figures(tmp_path: Path) -> None:
+    assert consolidating.main(["--n", "3000", "--json", str(tmp_path / "figures.json")]) == 0
+    figures = json.loads((tmp_path / "figures.json").read_text())
+    assert figures["n"] == 3000 and figures["gists"] > 0
+    assert figures["alone"]["searches"] == consolidating.ALONE and figures["consolidating"]["searches"] > 0
