@@ -11,6 +11,7 @@ import numpy as np
 
 from memory_node.errors import InvalidArgument
 from memory_node.graph import Detection, EdgeType, Kind, Look, Node, Pose, PositionSource
+from memory_node.housekeeping.asking import ask
 from memory_node.housekeeping.runtime import JobContext, StepResult
 from memory_node.ingest import association, presence
 from memory_node.ingest.entities import EntityTracker
@@ -92,7 +93,8 @@ class NameThings:
         self._tracker = tracker
 
     def step(self, context: JobContext) -> StepResult:
-        if context.summarizer is None or context.dry_run:
+        summarizer = context.summarizer
+        if summarizer is None or context.dry_run:
             return StepResult()
         with context.db.read() as conn:
             cursor = {"revision": 0, "id": 0, **jobs.cursor(conn, self.name)}
@@ -100,7 +102,11 @@ class NameThings:
             found = nodes.fetch(conn, [row[1] for row in rows])
         if not found:
             return StepResult()
-        things = _usable(context.summarizer.extract([_summary_row(node) for node in found]), found)
+        told = [_summary_row(node) for node in found]
+        answer = ask(context, summarizer.name, lambda: summarizer.extract(told))
+        if answer is None and context.closing.is_set():
+            return StepResult()
+        things = _usable(answer, found)
         after = {"revision": rows[-1][0], "id": rows[-1][1]}
         context.db.write(lambda tx: self._join(tx, found, things, after))
         return StepResult(len(found), len(things), done=len(rows) < TEXTS)

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Sequence
 
 from memory_node.errors import SummarizerError
 from memory_node.housekeeping import members
 from memory_node.housekeeping.ages import Ages
 from memory_node.housekeeping.archive import REWRITE_PATIENCE
+from memory_node.housekeeping.asking import ask
 from memory_node.housekeeping.runtime import JobContext, StepResult
 from memory_node.protocols import Summarizer, SummaryRow
 from memory_node.storage import gists
-
-MAX_WAIT = 300.0
-"""s: the longest that one summary may take, however slowly it drips in."""
-LOOK = 0.05
-"""s between two looks whether the memory closes while the language model writes."""
 
 
 class Summaries:
@@ -55,28 +49,11 @@ class Summaries:
 
 
 def _ask(context: JobContext, summarizer: Summarizer, rows: Sequence[SummaryRow], limit: int) -> str | None:
-    """Ask in a thread of its own, so that closing never waits for the language model; None: the memory closes."""
-    answer: list[str] = []
-    problem: list[Exception] = []
-
-    def ask() -> None:
-        try:
-            answer.append(summarizer.summarize(rows, limit))
-        except Exception as error:
-            problem.append(error)
-
-    thread = threading.Thread(target=ask, name="summarizer", daemon=True)
-    thread.start()
-    patience = time.monotonic() + MAX_WAIT
-    while thread.is_alive():
-        if context.closing.is_set():
-            return None
-        if time.monotonic() > patience:
-            raise SummarizerError(f"{summarizer.name} took longer than {MAX_WAIT:.0f} s")
-        thread.join(LOOK)
-    if problem:
-        raise problem[0]
-    text = " ".join(answer[0].split()) if isinstance(answer[0], str) else ""
+    """Return the summary of rows; None: the memory closes."""
+    answer = ask(context, summarizer.name, lambda: summarizer.summarize(rows, limit))
+    if answer is None and context.closing.is_set():
+        return None
+    text = " ".join(answer.split()) if isinstance(answer, str) else ""
     if not text:
         raise SummarizerError(f"{summarizer.name} gave an empty summary")
     return text[:limit]

@@ -234,7 +234,9 @@ class EntityTracker:
         for row, sure in zip(rows.tolist(), certain.tolist(), strict=True):
             state = table.at(row)
             passed = look.stamp - max(state.last_seen, int(table.last_looked[row]))
-            if row in seen or passed < (LOOK_GAP if sure else OCCASION) or look.layer not in self._layers.get(state.label, ()):
+            if row in seen or passed < (LOOK_GAP if sure else OCCASION):
+                continue
+            if look.layer not in self._layers.get(state.label, ()):
                 continue
             table.last_looked[row] = look.stamp
             missing = state.missing

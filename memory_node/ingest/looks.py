@@ -102,7 +102,7 @@ def _hidden(
     distance: NDArray[np.float64],
     seen: NDArray[np.bool_],
 ) -> NDArray[np.bool_]:
-    """Tell which rows, seen from there before or not, have a thing on their line of sight that they were not seen past before."""
+    """Tell which rows have a thing on their line of sight that they were not seen past before."""
     blockers = np.flatnonzero(table.blocking[rows])
     if not len(blockers):
         return np.zeros(len(rows), dtype=bool)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -255,3 +256,26 @@ def test_a_failing_language_model_leaves_everything_as_it_was(scene: Scene) -> N
     good = Namer(lambda rows: [NamedThing(rows[0].id, "mug")])
     runner(scene, good).run("name_things")
     assert scene.only().name == "mug"
+
+
+def test_closing_does_not_wait_for_a_slow_language_model(scene: Scene) -> None:
+    """F47"""
+    sentence(scene, "a mug", (1.0, 0.0, 0.0))
+    asked, release = threading.Event(), threading.Event()
+
+    def wait(rows: Sequence[SummaryRow]) -> object:
+        asked.set()
+        release.wait(60.0)
+        return [NamedThing(rows[0].id, "mug")]
+
+    jobs = runner(scene, Namer(wait))
+    running = threading.Thread(target=jobs.run, args=("name_things",))
+    running.start()
+    try:
+        assert asked.wait(30.0)
+        jobs.close()
+        running.join(30.0)
+        assert not running.is_alive()
+    finally:
+        release.set()
+    assert scene.known() == []
