@@ -4,8 +4,9 @@
 and by names of what is not, with words that only the model knows. For all-MiniLM-L6-v2 nine of ten absent things are
 refused from 0.52 on; on things it was not tuned on 0.55 refuses 93 % and finds 63 % of the other names (0.45: 70 % and
 76 %, 0.65: 98 % and 51 %). Those things are of the vocabulary's own kinds: for an office, a workshop and the outdoors,
-written down after it, 0.55 refuses 51 of 60 absent things and finds 23 of 40 other names. Names that `concepts` has don't depend on it. `sentence` is the same for sentences: of 60
-scenes that do not speak of a thing, the most alike is below 0.44 for nine of ten things.
+written down after it, 0.55 refuses 51 of 60 absent things and finds 23 of 40 other names. Names that `concepts` has
+don't depend on it. `sentence` is the same for sentences: of 60 scenes that do not speak of a thing, the most alike is
+below 0.44 for nine of ten things.
 """
 
 from __future__ import annotations
