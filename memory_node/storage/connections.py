@@ -11,7 +11,7 @@ from pathlib import Path
 from memory_node.errors import ClosedError, StorageError
 
 BUSY_TIMEOUT_MS = 10_000
-WRITER_CACHE_KIB = 8 * 1024
+WRITER_CACHE_KIB = 4 * 1024
 READER_CACHE_KIB = 2 * 1024  # of each thread; behind it is the page cache of the system
 WAL_LIMIT_BYTES = 64 * 1024 * 1024
 SYNCHRONOUS = {"normal": "NORMAL", "full": "FULL"}
