@@ -16,10 +16,10 @@ PACK = 32
 class PlaceIndex:
     """2D R-tree over the floor, of packs of neighbouring rows, whose payload is the number of the pack.
 
-    libspatialindex takes some 180 bytes an entry, and more while it loads, so rows are packed first (sort-tile-recursive
-    packing, Leutenegger et al. 1997), in 20 bytes each. It is loaded in one go and never changed: rows that came, moved
-    or went since are looked at one by one by the table, which builds another tree when they are many. So no entry can
-    be deleted with a wrong box or inserted twice. The tree knows x and y only: a circle's box in it is also the
+    libspatialindex takes some 180 bytes an entry, and more while it loads, so rows are packed first, in 20 bytes each
+    (sort-tile-recursive packing, Leutenegger et al. 1997). It is loaded in one go and never changed: rows that came,
+    moved or went since are looked at one by one by the table, which builds another tree when they are many. So no entry
+    can be deleted with a wrong box or inserted twice. The tree knows x and y only: a circle's box in it is also the
     sphere's, and a distance on the floor is never longer than one in space. libspatialindex is not safe to read from
     two threads at once, so every use takes the lock.
 
