@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -49,13 +50,53 @@ print("survived", stored > 10)
 """
 
 
-def test_f38_on_a_full_disk_refused_rows_are_counted_questions_go_on_and_writing_resumes(tmp_path: Path) -> None:
-    path = os.pathsep.join([str(ROOT), str(ROOT / "test")])
+AS_NOBODY = """
+import os, shutil, sys, tempfile
+from support.fakes import FakeClock, WordEmbedder
+from memory_node.memory import Memory
+
+def ask(path):
+    with Memory.open(path, embedder=WordEmbedder(), clock=FakeClock(), read_only=True) as memory:
+        found = memory.semantic_search("red chair").matches + memory.spatial_query((1.0, 1.0), 0.5).matches
+        return [match.text for match in found], found[0].similarity is not None, memory.check()
+
+with tempfile.TemporaryDirectory() as elsewhere:  # imports all it needs, which another user may not be allowed to read
+    ask(shutil.copy(sys.argv[1], elsewhere))
+if os.getuid() == 0:
+    os.setuid(65534)
+print(ask(sys.argv[1]))
+"""
+
+
+def run_child(source: str, path: Path) -> str:
     done = subprocess.run(
-        [sys.executable, "-c", FILLING, str(tmp_path / "robot.db")], capture_output=True, text=True, timeout=100,
-        env={**os.environ, "PYTHONPATH": path},
+        [sys.executable, "-c", source, str(path)], capture_output=True, text=True, timeout=100,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "test")])},
     )  # fmt: skip
-    assert done.stdout.strip() == "survived True", done.stderr
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_f39_a_memory_in_a_folder_that_cannot_be_written_answers_read_only() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        with Memory.open(folder / "robot.db", embedder=WordEmbedder(), clock=FakeClock()) as memory:
+            memory.record("a red chair", layer="scene", position=(1.0, 1.0, 0.0))
+            assert memory.wait_embedded(60.0)
+        (folder / "robot.db.lock").unlink()
+        there = sorted(path.name for path in folder.iterdir())
+        for path in folder.iterdir():
+            path.chmod(0o444)
+        folder.chmod(0o555)
+        try:
+            assert run_child(AS_NOBODY, folder / "robot.db") == "(['a red chair', 'a red chair'], True, [])"
+            assert sorted(path.name for path in folder.iterdir()) == there
+        finally:
+            folder.chmod(0o700)
+
+
+def test_f38_on_a_full_disk_refused_rows_are_counted_questions_go_on_and_writing_resumes(tmp_path: Path) -> None:
+    assert run_child(FILLING, tmp_path / "robot.db") == "survived True"
 
 
 def test_f36_four_who_ask_beside_one_who_writes_for_twenty_seconds(tmp_path: Path) -> None:
