@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 MAX_STRETCH = 10_000
 """Rows that are clustered in one go."""
+PIECE = 1000
+"""Rows that become arrays in one go."""
 CHUNK = 2000
 """Rows that one transaction joins to their gists."""
 
@@ -105,12 +107,13 @@ class Gists:
         settings, rewrite = context.settings(), context.summarizer is not None
         wrote, room = 0, CHUNK
         while plan.clusters and room > 0 and not (wrote and context.should_yield()):
-            ids = still_raw(tx.conn, plan.clusters[0])
-            if plan.gist_id == NO_ID and ids:
+            ids = plan.clusters[0]
+            if plan.gist_id == NO_ID and (ids := still_raw(tx.conn, ids)):
                 plan.gist_id = write_gist(tx, plan.group, ids, settings, rewrite)
                 wrote += 1
-            gist_table.add_members(tx, plan.gist_id, ids[:room])
-            wrote += len(ids[:room])
+            part = still_raw(tx.conn, ids[:room])
+            gist_table.add_members(tx, plan.gist_id, part)
+            wrote += len(part)
             left, room = ids[room:], room - len(ids)
             if left:
                 plan.clusters[0] = left
@@ -227,18 +230,27 @@ def stretches(
             f"SELECT id, stamp, map_id, x, y, z {_RAW} AND stamp <= ? AND (stamp, id) > (?, ?)"
             f" ORDER BY stamp, id LIMIT {MAX_STRETCH}",
             (group.session_id, group.episode_id, 2**63 - 1 if newest is None else newest, after, after_id),
-        ).fetchall()
-        if not rows:
+        )
+        keys, positions = _columns(rows)
+        if not len(keys):
             return
-        table = np.array(rows, np.float64)
-        keys = np.array([row[:3] for row in rows], np.int64)
         gap = round(settings.consolidation_window * 1e9)
         cuts = np.flatnonzero((np.diff(keys[:, 1]) > gap) | (np.diff(keys[:, 2]) != 0)) + 1
-        length = int(cuts[0]) if len(cuts) else len(rows)
-        after, after_id = rows[length - 1][1], rows[length - 1][0]
+        length = int(cuts[0]) if len(cuts) else len(keys)
+        after_id, after = keys[length - 1, :2].tolist()
         noise_due = np.ones(length, bool) if noise_newest is None else keys[:length, 1] <= noise_newest
-        parts = _clusters(table[:length, 3:], noise_due, settings)
+        parts = _clusters(positions[:length], noise_due, settings)
         yield Plan(group, [keys[part, 0].tolist() for part in parts], scanned=length)
+
+
+def _columns(rows: sqlite3.Cursor) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Id, stamp and map (N, 3), and positions (N, 3) with NaN where unknown, of rows that hold them in that order."""
+    keys, positions = [np.empty((0, 3), np.int64)], [np.empty((0, 3))]
+    # NumPy holds the interpreter while it takes in a list, and queries wait.
+    while piece := rows.fetchmany(PIECE):
+        keys.append(np.array([row[:3] for row in piece], np.int64))
+        positions.append(np.array([row[3:] for row in piece], np.float64))
+    return np.concatenate(keys), np.concatenate(positions)
 
 
 def _clusters(
