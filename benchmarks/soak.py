@@ -167,12 +167,15 @@ def _day(memory: Memory, number: int, rows: int, seconds: float, cost: Counter[s
     memory.wait_embedded(60.0)
     status = memory.status()
     begin = (MONDAY + number * DAY) * SECOND
-    counting = "SELECT count(*) FROM gist JOIN node USING (id)"
     with memory._rooms.db.read() as conn:
-        of_gists = conn.execute(f"{counting} WHERE text_id > 0").fetchone()[0]
+        # A long text has several vectors.
+        of_gists = conn.execute(
+            "SELECT count(*) FROM vector WHERE text_id IN (SELECT text_id FROM gist JOIN node USING (id))"
+        ).fetchone()[0]
         of_episodes = conn.execute("SELECT count(*) FROM vector WHERE node_id > 0").fetchone()[0]
         new_gists = conn.execute(
-            f"{counting} WHERE level = 0 AND stamp BETWEEN ? AND ?", (begin, begin + DAY * SECOND)
+            "SELECT count(*) FROM gist JOIN node USING (id) WHERE level = 0 AND stamp BETWEEN ? AND ?",
+            (begin, begin + DAY * SECOND),
         ).fetchone()[0]
     return Day(
         number=number, rows=rows, rss_mb=resident_mb(), vectors=status.vectors - of_gists - of_episodes,
