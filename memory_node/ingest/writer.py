@@ -12,7 +12,7 @@ import numpy as np
 from memory_node.graph import EVENTS_LAYER, NO_ID, EdgeType, Kind, Look, Node, PositionSource
 from memory_node.ingest.body import BodyEvent, BodyWatch
 from memory_node.ingest.buffer import Entry, Repeat
-from memory_node.storage import edges, nodes, sessions, texts, vectors
+from memory_node.storage import edges, nodes, sessions, vectors
 
 if TYPE_CHECKING:
     from memory_node.config import Settings
@@ -89,15 +89,15 @@ class BatchWriter:
 
     def _add_vectors(self, tx: Transaction, entries: Sequence[Entry]) -> None:
         rows = [
-            (node.text or "", vector)
+            (node.id, vector)
             for entry in entries
             for node, vector in zip(entry.nodes, entry.vectors or (None,) * len(entry.nodes), strict=True)
             if vector is not None
         ]
         if rows:
             given = np.stack([vector for _, vector in rows])
-            text_ids = texts.intern_many(tx, [text for text, _ in rows])
-            vectors.add_texts(tx, self._given_model(tx, given.shape[1]), text_ids, given)
+            text_of = nodes.text_ids(tx.conn, [id for id, _ in rows])
+            vectors.add_texts(tx, self._given_model(tx, given.shape[1]), [text_of[id] for id, _ in rows], given)
 
     def _body_events(self, tx: Transaction, readings: Sequence[Node]) -> list[Node]:
         window = self._settings().event_window

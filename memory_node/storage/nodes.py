@@ -130,6 +130,12 @@ def fetch(conn: sqlite3.Connection, ids: Iterable[int]) -> list[Node]:
     return [_node(row) for row in conn.execute(_FETCH, (id_table(ids),))]
 
 
+def text_ids(conn: sqlite3.Connection, ids: Iterable[int]) -> dict[int, int]:
+    """Return the text of each node that has one."""
+    sql = "SELECT id, text_id FROM node WHERE id IN (SELECT value FROM json_each(?)) AND text_id IS NOT NULL"
+    return dict(conn.execute(sql, (id_table(ids),)).fetchall())
+
+
 def update(tx: Transaction, id: int, **columns: Any) -> bool:
     """Change fields of a node, named and typed as in `Node`; False when there is no such node.
 

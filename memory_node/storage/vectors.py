@@ -127,16 +127,16 @@ def add_text(tx: Transaction, model_id: int, text_id: int, parts: ArrayLike) -> 
 
 def add_texts(tx: Transaction, model_id: int, text_ids: Sequence[int], vectors: ArrayLike) -> None:
     """Store the vector of each text, (N, D); a text that has one of the model keeps it, of twins the first counts."""
-    if not len(text_ids):
-        return
-    blobs = _blobs(tx.conn, model_id, vectors)
-    first: dict[int, bytes] = {}
-    for text_id, blob in zip(text_ids, blobs, strict=True):
-        first.setdefault(int(text_id), blob)
+    first: dict[int, int] = {}
+    for place, text_id in enumerate(text_ids):
+        first.setdefault(int(text_id), place)
     sql = """SELECT value FROM json_each(?) WHERE NOT EXISTS
              (SELECT 1 FROM vector WHERE text_id = value AND model_id = ? AND part = 0)"""
     new = [row[0] for row in tx.conn.execute(sql, (id_table(first), model_id))]
-    _insert(tx, model_id, [(text_id, 0, None, first[text_id]) for text_id in new])
+    if not new:
+        return
+    blobs = _blobs(tx.conn, model_id, np.asarray(vectors)[[first[text_id] for text_id in new]])
+    _insert(tx, model_id, [(text_id, 0, None, blob) for text_id, blob in zip(new, blobs, strict=True)])
     tx.conn.executemany(
         "DELETE FROM unembedded WHERE model_id = ? AND text_id = ?", [(model_id, text_id) for text_id in new]
     )
