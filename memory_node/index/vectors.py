@@ -25,7 +25,7 @@ _NONE = np.empty(0, dtype=np.int64)
 EXACT_BELOW = 4096
 """Vectors up to which a scan is as quick as the graph, and never wrong: no graph is built."""
 
-CHUNK = 32  # vectors a turn of the indexer inserts; some 5 ms, the longest that a search waits for it
+CHUNK = 8  # vectors a turn of the indexer inserts; some 2 ms, the longest that a search waits for it
 
 LOST_MOST = 0.01  # share of vectors that the graph may lose before it is not used any more
 
