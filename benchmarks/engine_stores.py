@@ -31,6 +31,7 @@ class Ours:
     """robot_memory's facade."""
 
     hybrid_known = True
+    SETTINGS = {"flush_batch_size": 100, "working_memory_size": 200}
 
     def __init__(self, work: Work, folder: Path) -> None:
         from memory_node.graph import Filter
@@ -42,7 +43,7 @@ class Ours:
 
         self.work = work
         self.filter: Any = Filter
-        self.memory = Memory.open(folder / "memory.db", clock=Clock(), settings={"flush_batch_size": 50})
+        self.memory = Memory.open(folder / "memory.db", clock=Clock(), settings=self.SETTINGS)
         self.near = Filter(layers=(LAYERS[0],), center=NEAR, radius=NEAR_RADIUS)
 
     def add(self, row: int) -> None:
