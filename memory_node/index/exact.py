@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-_BLOCK = 1024  # rows turned to float32 at once: few enough to stay in the cache, so many that a lock is seldom passed on
+_BLOCK = 1024  # rows turned to float32 at once: few enough for the cache, so many that a lock is seldom passed on
 
 
 def quantise(vectors: NDArray[np.float32]) -> tuple[NDArray[np.int16], NDArray[np.float32]]:
