@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
 import sqlite3
 import time
@@ -46,6 +47,15 @@ logger = logging.getLogger(__name__)
 
 GIVEN = "given"
 """Name of the model of vectors that callers bring when there is no embedder."""
+
+
+_AT_FIRST_USE = ("hnswlib", "rtree", "scipy.optimize", "scipy.cluster.hierarchy", "sklearn.cluster")
+
+
+def preload() -> None:
+    """Import what is imported at first use otherwise: a second or two in which Python does nothing else."""
+    for name in _AT_FIRST_USE:
+        importlib.import_module(name)
 
 
 @dataclass

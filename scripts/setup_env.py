@@ -51,8 +51,7 @@ def check_machine(sourced: bool) -> None:
 
 def pip_install(*arguments: str | Path) -> None:
     """Installs into `.venv` and exits with pip's code when that fails."""
-    # Bytecode is left to the first import: compiling all of torch and its kin takes longer than the rest.
-    options = ["--quiet", "--disable-pip-version-check", "--no-compile"]
+    options = ["--quiet", "--disable-pip-version-check"]
     command = [PYTHON, "-m", "pip", "install", *options, *arguments]
     code = subprocess.run(command, check=False).returncode
     if code:

@@ -124,6 +124,21 @@ def patrol(planner: Planner, bag: Path, rate: float) -> None:
     stage("sent " + ", ".join(f"{number} {topic}" for topic, number in sorted(played.sent.items())))
 
 
+def wait_for_model(planner: Planner) -> None:
+    """Wait until the node answers by meaning: loading the model takes a small computer's whole attention.
+
+    Raises:
+        DemoError: It still answers by words only.
+    """
+    deadline = time.monotonic() + SETTLE_SECONDS
+    while time.monotonic() < deadline:
+        answer = planner.ask("semantic_search", {"query": "ready"}).answer
+        if "by words only" not in answer["message"]:
+            return
+        time.sleep(0.2)
+    raise DemoError(f"no embedding model: {answer['message']}")
+
+
 def settle(planner: Planner) -> dict[str, Any]:
     """Have everything stored, summarised and embedded; returns the memory's status.
 
@@ -199,6 +214,8 @@ def run(folder: Path, rate: float, seed: int) -> int:
         try:
             stage("starting memory_node with config/memory.yaml")
             bring_up(planner, process, {question["tool"] for question in questions})
+            stage("waiting for the embedding model")
+            wait_for_model(planner)
             stage(f"playing the bag at {rate:g} times its speed")
             patrol(planner, written.bag, rate)
             stage("flushing, consolidating, waiting for the vectors")

@@ -60,7 +60,7 @@ def resolve(
 
 
 def _kinds(names: Sequence[str]) -> list[Kind]:
-    known = {kind.label: kind for kind in Kind}
+    known = {kind.label: kind for kind in Kind if kind is not Kind.BELIEF}
     for name in names:
         if name not in known:
             raise InvalidArgument("kinds", f"got {name!r}, allowed are {', '.join(known)}")

@@ -7,6 +7,9 @@ import time
 from rclpy.clock import Clock
 from rclpy.node import Node
 
+CLOCK_TOPIC = "/clock"
+"""What rclpy listens to under use_sim_time."""
+
 _PATIENCE = 3.0
 
 

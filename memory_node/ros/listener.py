@@ -15,12 +15,12 @@ from rclpy.parameter import Parameter
 
 
 class Listener:
-    """Spins the hidden node `_<name>_intake` in a thread of its own until it is closed."""
+    """Spins the hidden node `_<name>_<purpose>` in a thread of its own until it is closed."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Node, purpose: str) -> None:
         # Global arguments would give it the name and remaps of the main node, which resolves the topics.
         self.node = Node(
-            f"_{node.get_name()}_intake",
+            f"_{node.get_name()}_{purpose}",
             context=node.context,
             namespace=node.get_namespace(),
             use_global_arguments=False,

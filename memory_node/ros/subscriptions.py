@@ -68,7 +68,7 @@ class Subscriptions:
 
     def __init__(self, node: Node, intake: Intake, layers: Iterable[LayerSettings]) -> None:
         self._node = node
-        self._listener = Listener(node)
+        self._listener = Listener(node, "intake")
         self._lock = threading.RLock()
         self._feeds = {layer.name: self._feed(layer, intake) for layer in layers}
         self._triggers = [

@@ -18,7 +18,7 @@ class Match:
     """One stored node that answers a question, with the parts of its score.
 
     Attributes:
-        kind: "observation", "episode", "gist", "entity" or "belief".
+        kind: "observation", "episode", "gist" or "entity".
         stamp, last_stamp: span of all that is folded into this match (ns).
         repeats: how many readings the match stands for, those folded into it included.
         position_source: "", "measured" or "observer".

@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from builtin_interfaces.msg import Time
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
+from rosgraph_msgs.msg import Clock
 from std_msgs.msg import String
 from support.ros_harness import Peer, layer, node_here, peer, wait_until
 
@@ -52,6 +54,19 @@ def test_cleanup_closes_and_configure_opens_the_same_memory_again(tmp_path: Path
         other._clients.clear()
         assert [match.text for match in other.call("temporal_query").matches] == ["remember me"]
         assert change(other, Transition.TRANSITION_INACTIVE_SHUTDOWN) and state(other) == "finalized"
+
+
+def test_f8_the_clock_is_heard_in_a_node_of_its_own(tmp_path: Path) -> None:
+    """Beside the services each /clock message costs milliseconds, and at 200 a second the node hears nothing else."""
+    with node_here(tmp_path, SCENE | {"use_sim_time": True}) as node, peer() as other:
+        assert "/clock" not in {subscription.topic_name for subscription in node.subscriptions}
+        clock = other.publisher("/clock", Clock)
+
+        def told() -> bool:
+            clock.publish(Clock(clock=Time(sec=12, nanosec=5)))
+            return bool(node.get_clock().now().nanoseconds == node.clock.now_ns() == 12_000_000_005)
+
+        wait_until(told, "the clock is heard")
 
 
 def test_a_failing_transition_is_told_and_leaves_the_node_unconfigured(tmp_path: Path) -> None:

@@ -119,6 +119,7 @@ def test_f15_empty_lists_whole_numbers_and_unread_names_are_accepted(tmp_path: P
             lambda: "'flush_intervall' is not read by this node; did you mean 'flush_interval'" in node.output,
             "the name is told",
         )
+        assert node.output.count("layers: none is given") == 1
         assert node.stop() == 0
 
 
