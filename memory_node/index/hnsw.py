@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -117,10 +118,15 @@ class Graph:
         with self._gate.soon():
             return np.asarray(self._index.get_items([label])[0], dtype=np.float32)
 
-    def state(self) -> tuple[State, dict[str, NDArray[Any]]]:
-        """A copy of everything: plain values, and arrays by name. Holds the interpreter while it copies."""
+    @contextmanager
+    def still(self) -> Iterator[None]:
+        """Within it nothing changes, nor is found."""
         with self._gate.soon():
-            state = self._index.__getstate__()[0]
+            yield
+
+    def state(self) -> tuple[State, dict[str, NDArray[Any]]]:
+        """A copy of everything: plain values, and arrays by name; while `still`, or when nobody else is there."""
+        state = self._index.__getstate__()[0]
         return {name: value for name, value in state.items() if name not in _DATA}, {n: state[n] for n in _DATA}
 
     def restore(self, values: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:

@@ -45,6 +45,7 @@ class Projections:
         self._settings = settings
         self._path = db.path.with_name(db.path.name + ".hnsw.bin")
         self._lock = threading.RLock()
+        self._saving = threading.Lock()
         self._seen = threading.local()
         self._failing = False
         self._watermark = self._vector_watermark = 0
@@ -114,12 +115,13 @@ class Projections:
 
     def save(self) -> None:
         """Write the graph beside the database, when it has changed; a full disk is logged and changes nothing else."""
-        if self._db.read_only or not self.vectors.unsaved:
-            return
-        try:
-            self.vectors.save(self._path, self._origin())
-        except OSError as error:
-            logger.warning("%s could not be written (%s); it will be built anew when it is missing", self._path, error)
+        with self._saving:
+            if self._db.read_only or not self.vectors.unsaved:
+                return
+            try:
+                self.vectors.save(self._path, self._origin())
+            except OSError as error:
+                logger.warning("%s could not be written (%s); it will be built anew if missing", self._path, error)
 
     def close(self) -> None:
         """End the indexer and save."""

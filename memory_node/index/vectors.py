@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from memory_node.index import cachefile, exact
+from memory_node.index import aside, cachefile, exact
 from memory_node.index.effort import SCAN, choose_ef, lost
 from memory_node.index.hnsw import Graph
 from memory_node.index.matrix import Slots, VectorTable, VectorView
@@ -176,7 +176,7 @@ class VectorIndex:
         return True
 
     def save(self, path: Path, watermark: Any) -> None:
-        """Write the graph to path, or remove path when there is none worth keeping.
+        """Write the graph to path in a child process, or remove path when there is none worth keeping.
 
         Args:
             watermark: what the caller needs to tell a fitting file at `load`; plain JSON values.
@@ -185,11 +185,10 @@ class VectorIndex:
         self.unsaved = 0
         if graph is None:
             path.unlink(missing_ok=True)
-            return
-        values, arrays = graph.state()
-        header = {"watermark": watermark, "dim": self.dim, "ef": self._ef, "measured": self._measured}
-        header.update(graph=values, lost=self._lost.tolist())
-        cachefile.write(path, header, arrays)
+        else:
+            with graph.still():
+                child = aside.begin(lambda: self._write(graph, path, watermark))
+            aside.finish(child)
 
     def load(self, path: Path, watermark: Any) -> str:
         """Take the graph from path for the vectors that are here already; return why not, or "" when all is well.
@@ -216,6 +215,12 @@ class VectorIndex:
         self._lost = np.array(header["lost"], dtype=np.int64)
         self._graph, self._ef, self._measured = graph, header["ef"], header["measured"]
         return ""
+
+    def _write(self, graph: Graph, path: Path, watermark: Any) -> None:
+        values, arrays = graph.state()
+        header = {"watermark": watermark, "dim": self.dim, "ef": self._ef, "measured": self._measured}
+        header.update(graph=values, lost=self._lost.tolist())
+        cachefile.write(path, header, arrays)
 
     def _by_graph(
         self, view: VectorView, query: NDArray[np.float32], k: int, mask: Mask, candidates: int
