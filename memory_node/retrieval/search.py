@@ -17,7 +17,7 @@ from memory_node.retrieval.filters import Resolved
 from memory_node.retrieval.folding import Fold, fold
 from memory_node.retrieval.groups import Group, group
 from memory_node.retrieval.plan import Plan
-from memory_node.retrieval.words import Lexicon
+from memory_node.retrieval.lexicon import Lexicon
 
 if TYPE_CHECKING:
     from memory_node.index.matrix import VectorView
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 BROAD = 0.5  # share of rows from which the best are searched first and looked at after, instead of the other way round
 SPARE = 8  # texts looked at beyond those asked for, for what does not pass
-FEW_TEXTS = 512  # candidates whose bodies are read and scored one by one, about 1 ms
+FEW_TEXTS = 512  # candidates that are all scored, instead of those that postings tell of
 
 
 @dataclass(frozen=True)
@@ -97,20 +97,20 @@ class Searcher:
         plan = plan or Plan()
         rows = self._projections.rows.view
         with self._db.read() as conn, plan.stage("words"):
-            asked = self._lexicon.understand(conn, query) if k > 0 else None
+            asked = words.understand(conn, self._lexicon, query) if k > 0 else None
             if asked is None:
                 return []
             passing = None if rows.share(resolved) >= BROAD else _texts(rows, resolved)
             if passing is not None:
                 plan.candidates = int(passing.sum())
                 if plan.candidates <= FEW_TEXTS:
-                    plan.paths.append("bodies")
-                    return _word_hits(rows, resolved, words.scored(conn, asked, np.flatnonzero(passing).tolist()), k)
+                    plan.paths.append("all")
+                    return _word_hits(rows, resolved, words.scored(conn, asked, np.flatnonzero(passing), k), k)
             plan.paths.append("postings")
             while True:
                 wanted = k + k // 4 + SPARE
-                ids = words.matching(conn, asked, wanted, passing)
-                hits = _word_hits(rows, resolved, words.scored(conn, asked, ids), k)
+                ids = words.matching(asked, wanted, passing)
+                hits = _word_hits(rows, resolved, words.scored(conn, asked, ids, wanted), k)
                 if len(hits) >= k or len(ids) < wanted or passing is not None:
                     return hits
                 passing = _texts(rows, resolved)
@@ -118,10 +118,11 @@ class Searcher:
     def said(self, query: str, text_ids: Sequence[int]) -> tuple[float, dict[int, float]]:
         """Return what the query's words weigh together (sum of idf), and `lexical` of the texts with any."""
         with self._db.read() as conn:
-            asked = self._lexicon.understand(conn, query)
+            asked = words.understand(conn, self._lexicon, query)
             if asked is None:
                 return 0.0, {}
-            return asked.weight, dict(words.scored(conn, asked, text_ids))
+            shares = asked.shares(conn, np.array(text_ids, dtype=np.int64)).tolist()
+            return asked.weight, {id_: share for id_, share in zip(text_ids, shares, strict=True) if share > 0.0}
 
     def near(
         self, center: tuple[float, ...], radius: float | None, k: int, resolved: Resolved

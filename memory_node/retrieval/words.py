@@ -1,4 +1,4 @@
-"""Search by words: FTS5 finds texts by the rarest words of a query; each is scored by how much of the query it says.
+"""Search by words: FTS5 tells which texts have a word; each is scored by how much of the query it says.
 
 `lexical` is the share of the query's weight that a text covers: the sum of idf over the query's words that it has, by
 the sum over all of them, with idf(word) = ln(1 + (N - n + 0.5) / (n + 0.5)) as in BM25, n of N texts having the word.
@@ -10,25 +10,20 @@ sum of bm25 has no scale that compares.
 from __future__ import annotations
 
 import math
-import re
 import sqlite3
-import threading
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from memory_node.retrieval.lexicon import Ids, Lexicon
+from memory_node.retrieval.stems import WORD, stem_of
 from memory_node.storage import texts
 
-POSTINGS = 4000
-"""Occurrences of words that one query looks at, about 1 ms: of the rarest words all, of the next the newest."""
+POSTINGS = 32_768
+"""Occurrences of words that one query looks at: of the rarest words all, of the next the newest."""
 
-COMMON = 500  # texts with a word from which on their number is remembered instead of counted for every query
-
-_ROW = np.dtype([("id", "i8")])
-_WORD = re.compile(r"[^\W_]+")
 _LONGEST = 64  # words of a query that are looked at
 _STOP_WORDS = """
 a about all an and any are as at be been but by can could did do does for from had has have how i if in into is it its
@@ -40,127 +35,98 @@ _STOP = frozenset(_STOP_WORDS.split())
 
 @dataclass(frozen=True)
 class Query:
-    """Words of a query worth looking for.
+    """Words of a query worth looking for, by stem.
 
     Attributes:
-        words: by stem.
-        weights: idf by stem.
-        holders: number of texts by stem.
+        weights: idf.
+        postings: texts that have the word, ascending ids.
+        horizon: texts below this id may have words that postings do not tell of.
     """
 
-    words: dict[str, str]
     weights: dict[str, float]
-    holders: dict[str, int]
+    postings: dict[str, Ids]
+    horizon: int
 
     @cached_property
     def weight(self) -> float:
         """Sum of idf of all its words."""
         return sum(self.weights.values())
 
-    @cached_property
-    def initials(self) -> frozenset[str]:
-        """First letters of its stems."""
-        return frozenset(stem[0] for stem in self.words)
-
     def share(self, body: str) -> float:
         """Share of the query's weight that body covers, 0..1."""
-        # Stemming changes endings alone, so that most words need not be stemmed to tell that they are other ones.
-        stems = {stem_of(word) for word in _WORD.findall(body.lower()) if word[0] in self.initials or word[0] > "z"}
+        stems = set(map(stem_of, WORD.findall(body.lower())))
         return sum(w for stem, w in self.weights.items() if stem in stems) / self.weight
 
-
-class Lexicon:
-    """The words of one database; remembers how many texts hold a common word. Safe to use from several threads."""
-
-    def __init__(self) -> None:
-        self._common: dict[str, tuple[int, int]] = {}
-
-    def understand(self, conn: sqlite3.Connection, text: str) -> Query | None:
-        """Return the query that text is, whatever characters it has; None when it has no word."""
-        words = list(dict.fromkeys(_WORD.findall(text.lower())))[:_LONGEST]
-        words = [word for word in words if word not in _STOP] or words
-        by_stem = {stem_of(word): word for word in words}
-        by_stem.pop("", None)
-        if not by_stem:
-            return None
-        row = conn.execute("SELECT seq FROM sqlite_sequence WHERE name = 'text'").fetchone()
-        total = row[0] if row else 0
-        holders = {stem: self._holders(conn, stem, total) for stem in by_stem}
-        weights = {stem: math.log(1.0 + max(0.0, total - n + 0.5) / (n + 0.5)) for stem, n in holders.items()}
-        return Query(by_stem, weights, holders)
-
-    def _holders(self, conn: sqlite3.Connection, stem: str, total: int) -> int:
-        count, then = self._common.get(stem, (0, 0))
-        if count and total <= then + then // 20:
-            return count
-        row = conn.execute("SELECT doc FROM text_terms WHERE term = ?", (stem,)).fetchone()
-        count = row[0] if row else 0
-        if count >= COMMON:
-            self._common[stem] = (count, total)
-        return count
+    def shares(self, conn: sqlite3.Connection, text_ids: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Share of the query's weight that each of the texts covers."""
+        ids = text_ids.astype(np.int32)
+        sums = np.zeros(len(ids))
+        for stem, known in self.postings.items():
+            if len(known):
+                at = np.minimum(np.searchsorted(known, ids), len(known) - 1)
+                sums += np.where(known[at] == ids, self.weights[stem], 0.0)
+        shares = sums / self.weight
+        old = np.flatnonzero(ids < self.horizon)
+        if len(old):
+            bodies = texts.bodies(conn, ids[old].tolist())
+            shares[old] = [self.share(bodies.get(id_, "")) for id_ in ids[old].tolist()]
+        return shares
 
 
-def matching(
-    conn: sqlite3.Connection, query: Query, k: int, passing: NDArray[np.bool_] | None = None
-) -> list[int]:
-    """Return ids of about the k texts that have most of the query's rarest words, the best first.
+def understand(conn: sqlite3.Connection, lexicon: Lexicon, text: str) -> Query | None:
+    """Return the query that text is, whatever characters it has; None when it has no word."""
+    words = list(dict.fromkeys(WORD.findall(text.lower())))[:_LONGEST]
+    words = [word for word in words if word not in _STOP] or words
+    by_stem = {stem_of(word): word for word in words}
+    by_stem.pop("", None)
+    if not by_stem:
+        return None
+    total, epoch = texts.given(conn), texts.epoch(conn)
+    known = {stem: lexicon.word(conn, stem, word, total, epoch) for stem, word in by_stem.items()}
+    weights, postings = {}, {}
+    left, horizon = POSTINGS, 0
+    for stem, word in sorted(known.items(), key=lambda item: item[1].holders):
+        weights[stem] = math.log(1.0 + max(0.0, total - word.holders + 0.5) / (word.holders + 0.5))
+        ids = word.ids[max(0, len(word.ids) - left) :]
+        postings[stem] = ids
+        left -= len(ids)
+        if len(ids) < word.holders:
+            horizon = max(horizon, int(ids[0]) if len(ids) else total + 1)
+    return Query(weights, postings, horizon)
+
+
+def matching(query: Query, k: int, passing: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
+    """Return ids of the k texts that have most of the query's rarest words, of equals the newest, in no order.
 
     Args:
         passing: bool by text id: the texts wanted; None for all.
     """
-    left = POSTINGS
-    found, weights = [np.empty(0, dtype=np.int64)], [np.empty(0)]
-    for stem in sorted(query.words, key=lambda stem: query.holders[stem]):
-        # The quotes make a word of whatever it is, AND and NEAR among them.
-        match = f'"{query.words[stem]}"'
-        sql = "SELECT rowid FROM text_fts WHERE text_fts MATCH ? ORDER BY rowid DESC LIMIT ?"
-        ids = np.fromiter(conn.execute(sql, (match, left)), dtype=_ROW)["id"]
-        found.append(ids)
-        weights.append(np.full(len(ids), query.weights[stem]))
-        left -= len(ids)
-        if left <= 0:
-            break
-    ids = np.concatenate(found)
-    texts_found, places = np.unique(ids, return_inverse=True)
-    sums = np.bincount(places, np.concatenate(weights), minlength=len(texts_found))
+    known = [ids for ids in query.postings.values() if len(ids)]
+    if not known:
+        return np.empty(0, dtype=np.int64)
+    first = min(int(ids[0]) for ids in known)
+    sums = np.zeros(max(int(ids[-1]) for ids in known) + 1 - first)
+    for stem, ids in query.postings.items():
+        sums[ids - first] += query.weights[stem]
     if passing is not None:
-        inside = texts_found < len(passing)
-        inside[inside] = passing[texts_found[inside]]
-        texts_found, sums = texts_found[inside], sums[inside]
-    best: list[int] = texts_found[np.lexsort((texts_found, sums))[::-1][:k]].tolist()
-    return best
+        wanted = passing[first : first + len(sums)]
+        sums[: len(wanted)] *= wanted
+        sums[len(wanted) :] = 0.0
+    found = np.flatnonzero(sums > 0.0)
+    if len(found) > k:
+        values = sums[found]
+        least = np.partition(values, len(found) - k)[len(found) - k]
+        better, equal = found[values > least], found[values == least]
+        found = np.concatenate([better, equal[len(equal) - (k - len(better)) :]])
+    return found + first
 
 
-def scored(conn: sqlite3.Connection, query: Query, text_ids: Sequence[int]) -> list[tuple[int, float]]:
-    """Return those of the texts that have a word of the query, with `lexical`, the best first."""
-    found = texts.bodies(conn, text_ids)
-    rated = [(query.share(body), -len(body), id_) for id_, body in found.items()]
-    return [(id_, share) for share, _, id_ in sorted(rated, reverse=True) if share > 0.0]
-
-
-class _Stemmer:
-    """FTS5's own tokenizer, asked through a table in memory, so that our stems are its stems."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._conn = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
-        self._conn.execute("CREATE VIRTUAL TABLE words USING fts5(w, tokenize='porter unicode61 remove_diacritics 2')")
-        self._conn.execute("CREATE VIRTUAL TABLE stems USING fts5vocab(words, instance)")
-
-    def __call__(self, word: str) -> str:
-        with self._lock:
-            self._conn.execute("INSERT INTO words (rowid, w) VALUES (1, ?)", (word,))
-            row = self._conn.execute("SELECT term FROM stems").fetchone()
-            self._conn.execute("DELETE FROM words WHERE rowid = 1")
-        return row[0] if row else ""
-
-
-@lru_cache(maxsize=1)
-def _stemmer() -> _Stemmer:
-    return _Stemmer()
-
-
-@lru_cache(maxsize=65_536)
-def stem_of(word: str) -> str:
-    """The term under which FTS5 files a word; "" when it files none."""
-    return _stemmer()(word)
+def scored(conn: sqlite3.Connection, query: Query, text_ids: NDArray[np.int64], k: int) -> list[tuple[int, float]]:
+    """Return those k of the texts that say most of the query, with `lexical`, the best first; all say something."""
+    shares = query.shares(conn, text_ids)
+    least = np.partition(shares, len(shares) - k)[len(shares) - k] if len(shares) > k else 0.0
+    some = np.flatnonzero((shares >= least) & (shares > 0.0))
+    rated = dict(zip(text_ids[some].tolist(), shares[some].tolist(), strict=True))
+    lengths = texts.lengths(conn, rated)
+    best = sorted(lengths, key=lambda id_: (-rated[id_], lengths[id_], -id_))
+    return [(id_, rated[id_]) for id_ in best[:k]]

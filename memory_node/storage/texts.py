@@ -7,8 +7,11 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 
 from memory_node.errors import InvalidArgument
+from memory_node.storage import meta
 from memory_node.storage.ids import id_table, next_rowid
 from memory_node.storage.writer import Transaction
+
+_EPOCH = "words_epoch"
 
 
 def intern(tx: Transaction, body: str, wanted: bool = True) -> int:
@@ -41,6 +44,7 @@ def intern_many(tx: Transaction, bodies: Sequence[str], wanted: bool = True) -> 
                 entries.append((row[0], body))
         elif wanted and not row[1]:
             tx.conn.execute("UPDATE text SET wanted = 1 WHERE id = ?", (row[0],))
+            meta.put(tx.conn, _EPOCH, epoch(tx.conn) + 1)
             entries.append((row[0], body))
         known[body] = row[0]
     if new:
@@ -60,6 +64,22 @@ def bodies(conn: sqlite3.Connection, ids: Iterable[int]) -> dict[int, str]:
     """Return the texts by id; ids that are no text are left out."""
     sql = "SELECT id, body FROM text WHERE id IN (SELECT value FROM json_each(?))"
     return dict(conn.execute(sql, (id_table(ids),)).fetchall())
+
+
+def lengths(conn: sqlite3.Connection, ids: Iterable[int]) -> dict[int, int]:
+    """Return the number of characters of texts by id; ids that are no text are left out."""
+    sql = "SELECT id, length(body) FROM text WHERE id IN (SELECT value FROM json_each(?))"
+    return dict(conn.execute(sql, (id_table(ids),)).fetchall())
+
+
+def given(conn: sqlite3.Connection) -> int:
+    """Return how many ids of texts were given so far: the largest there ever was."""
+    return next_rowid(conn, "text") - 1
+
+
+def epoch(conn: sqlite3.Connection) -> int:
+    """Return a number that changes when texts that had an id already come into the word index."""
+    return int(meta.get(conn, _EPOCH, 0))
 
 
 def exists(conn: sqlite3.Connection, text_id: int) -> bool:
@@ -112,6 +132,7 @@ def want_layer(tx: Transaction, layer_id: int) -> None:
     sql = """SELECT id, body FROM text WHERE wanted = 0 AND id IN (SELECT text_id FROM node WHERE layer_id = ?)"""
     entries = tx.conn.execute(sql, (layer_id,)).fetchall()
     tx.conn.executemany("UPDATE text SET wanted = 1 WHERE id = ?", [(row[0],) for row in entries])
+    meta.put(tx.conn, _EPOCH, epoch(tx.conn) + 1)
     _want(tx, entries)
 
 

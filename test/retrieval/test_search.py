@@ -13,7 +13,7 @@ from support.fakes import SECOND, WordEmbedder
 
 from memory_node.graph import Filter, Kind, Tier
 from memory_node.index import vectors as index_vectors
-from memory_node.retrieval import words
+from memory_node.retrieval import lexicon, words
 from memory_node.retrieval.plan import Plan
 from memory_node.retrieval.search import Searcher
 from memory_node.storage import nodes, vectors
@@ -138,7 +138,7 @@ def test_words_with_any_filter_find_only_what_passes(world: World, few: int, mon
 
 
 def test_common_words_cost_no_more_than_the_bound(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(words, "POSTINGS", 50)
+    monkeypatch.setattr(lexicon, "MOST", 50)
     world.add_all([world.node(f"a common thing {i}", stamp=float(i)) for i in range(400)])
     rare = world.add("a common thing with a giraffe", stamp=1.0)
     steps = [0]
@@ -149,6 +149,39 @@ def test_common_words_cost_no_more_than_the_bound(world: World, monkeypatch: pyt
     assert hits[0].node_ids == (rare,)
     assert len(hits) == 5
     assert steps[0] < 60
+
+
+def test_what_is_remembered_of_a_common_word_keeps_up(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lexicon, "COMMON", 10)
+    first = world.add_all([world.node(f"a thing {i}", stamp=float(i)) for i in range(40)])
+
+    def found(query: str) -> list[int]:
+        return [hit.node_ids[0] for hit in world.searcher.words(query, 100, world.resolved())]
+
+    assert sorted(found("thing")) == first
+    newer = world.add("one more thing", stamp=50.0)
+    assert sorted(found("thing")) == [*first, newer]
+    world.db.write(lambda tx: nodes.remove(tx, first[:30]))
+    assert sorted(found("thing")) == [*first[30:], newer]
+    world.db.write(lambda tx: nodes.layer_id(tx, "battery", internal=True))
+    world.add("the thing rests", layer="battery", stamp=60.0)
+    assert sorted(found("thing")) == [*first[30:], newer]
+    late = world.add("the thing rests", stamp=61.0)
+    assert sorted(found("thing")) == [*first[30:], newer, late]
+
+
+def test_the_most_that_is_said_of_a_query_is_right_beyond_what_is_remembered(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Meaning finds old texts, whose words the newest postings do not tell."""
+    texts = [f"a red mug {i}" if i % 3 else f"a red kettle {i}" for i in range(60)]
+    ids = world.add_all([world.node(text, stamp=float(i)) for i, text in enumerate(texts)])
+    with world.db.read() as conn:
+        text_ids = [node.text_id or 0 for node in nodes.fetch(conn, ids)]
+    whole = world.searcher.said("red mug", text_ids)
+    monkeypatch.setattr(words, "POSTINGS", 15)
+    assert whole == world.searcher.said("red mug", text_ids)
+    assert min(whole[1].values()) < 0.5 and max(whole[1].values()) == 1.0
 
 
 def test_few_statements_however_many_rows_pass(world: World) -> None:
@@ -162,7 +195,7 @@ def test_few_statements_however_many_rows_pass(world: World) -> None:
         world.searcher.words("red mug in the kitchen", 10, world.resolved(FILTERS[3]))
         conn.set_trace_callback(None)
     assert by_meaning <= 3
-    assert len(statements) - by_meaning <= 10
+    assert len(statements) - by_meaning <= 11
 
 
 def test_the_plan_tells_candidates_path_and_times(world: World) -> None:
