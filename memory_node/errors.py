@@ -27,6 +27,10 @@ class StorageError(MemoryNodeError):
     """SQLite could not do what was asked."""
 
 
+class ConstraintError(StorageError):
+    """What was to be written breaks a rule of the schema; the rest of its batch can be written without it."""
+
+
 class CorruptDatabaseError(StorageError):
     """SQLite refuses the file; it was set aside under another name, which the message gives."""
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from memory_node.errors import InvalidArgument
-from memory_node.graph import Detection, EdgeType, Kind, Look, Node, Pose, PositionSource
+from memory_node.graph import NO_ID, Detection, EdgeType, Kind, Look, Node, Pose, PositionSource
 from memory_node.housekeeping.asking import ask
 from memory_node.housekeeping.runtime import JobContext, StepResult
 from memory_node.ingest import association, presence
@@ -125,10 +125,10 @@ def split_entity(tx: Transaction, id: int, observation_ids: Sequence[int]) -> in
     Raises:
         InvalidArgument: there is no such entity, or these are not some, but not all, of its sightings.
     """
-    id = entities.resolve(tx.conn, id)
+    id = entities.resolve(tx.conn, id) if _is_id(id) else NO_ID
     if not id:
         raise InvalidArgument("id", "there is no such entity")
-    seen, given = set(entities.observations(tx.conn, id)), set(observation_ids)
+    seen, given = set(entities.observations(tx.conn, id)), _checked_ids(observation_ids)
     if not given or not given < seen:
         raise InvalidArgument("observation_ids", "must be some, but not all, of the entity's sightings")
     (old,) = entities.states_of(tx.conn, [id])
@@ -142,6 +142,17 @@ def split_entity(tx: Transaction, id: int, observation_ids: Sequence[int]) -> in
     edges.add_many(tx, [(new.id, observation, EdgeType.OBSERVED_IN) for observation in sorted(given)])
     entities.edited(tx)
     return new.id
+
+
+def _is_id(value: object) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and NO_ID < int(value) < 1 << 63
+
+
+def _checked_ids(observation_ids: Iterable[int]) -> set[int]:
+    given = list(observation_ids) if isinstance(observation_ids, Iterable) else [observation_ids]
+    if not all(map(_is_id, given)):
+        raise InvalidArgument("observation_ids", f"got {observation_ids!r}, allowed is a list of ids")
+    return {int(id_) for id_ in given}
 
 
 def _kin_labels(conn: sqlite3.Connection, labels: set[str], threshold: float) -> dict[str, list[str]]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from memory_node.errors import ClosedError, MemoryNodeError, StorageError
+from memory_node.errors import ClosedError, ConstraintError, MemoryNodeError, StorageError
 from memory_node.graph import Look, Node
 
 if TYPE_CHECKING:
@@ -177,10 +177,13 @@ class WorkingBuffer:
         try:
             self._commit(batch)
             return {}
-        except StorageError as error:  # the disk, not an entry: trying one by one would fail the same way
-            failed: dict[int, MemoryNodeError] = dict.fromkeys(range(len(batch)), error)
         except Exception as error:
-            failed = {0: _as_storage_error(error)} if len(batch) == 1 else self._write_singly(batch)
+            # The disk, not an entry: trying one by one would fail the same way.
+            of_the_disk = isinstance(error, StorageError) and not isinstance(error, ConstraintError)
+            if of_the_disk or len(batch) == 1:
+                failed = dict.fromkeys(range(len(batch)), _as_storage_error(error))
+            else:
+                failed = self._write_singly(batch)
         lost = sum(len(batch[place].nodes) + len(batch[place].repeats) for place in failed)
         self.refused += lost
         if failed:

@@ -119,6 +119,9 @@ class Recorder:
         """Record one message of a detector, and the look that it was; one id a detection, 0 for an unusable one.
 
         Unusable is a blank label and a confidence that is not a number. A position that is not finite is unknown.
+
+        Raises:
+            InvalidArgument: the pose is none, or a position has another shape; nothing of the message is kept.
         """
         layer, stamp = checked_name("layer", layer), checked_stamp("stamp", stamp)
         self._check_frame(frame)
@@ -259,11 +262,17 @@ def _usable(detection: Detection) -> Detection | None:
         return None
     if math.isnan(confidence):
         return None
-    position = detection.position
-    if position is not None:
-        x, y, z = (float(value) for value in position)
-        position = (x, y, z) if is_sane_position((x, y, z)) else None
-    return Detection(label, min(1.0, max(0.0, confidence)), position, str(detection.track_id))
+    track_id = str(detection.track_id).encode("utf-8", "replace").decode("utf-8")
+    return Detection(label, min(1.0, max(0.0, confidence)), _thing_position(detection), track_id)
+
+
+def _thing_position(detection: Detection) -> Position | None:
+    """Return where a thing was measured, None when that is not known or not finite; raise for another shape."""
+    try:
+        x, y, z = (0.0, 0.0, math.nan) if detection.position is None else map(float, detection.position)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidArgument("position", f"got {detection.position!r}, allowed is (x, y, z) in m, or None") from None
+    return (x, y, z) if is_sane_position((x, y, z)) else None
 
 
 def _detection_node(detection: Detection, layer: str, stamp: int, pose: Pose | None, stamp_source: str) -> Node:
@@ -290,13 +299,18 @@ def _detection_node(detection: Detection, layer: str, stamp: int, pose: Pose | N
 
 
 def _pose(pose: Pose | Sequence[float] | None, stamp: int, frame: str) -> Pose | None:
-    """Return the robot's pose; a sequence is (x, y, z, yaw) in m and rad."""
-    if pose is None or isinstance(pose, Pose):
-        return pose
+    """Return the robot's pose; a sequence is (x, y, z, yaw) in m and rad. A yaw that is not finite is unknown."""
+    if pose is None:
+        return None
     try:
-        x, y, z, yaw = (float(value) for value in pose)
-    except (TypeError, ValueError):
+        if not isinstance(pose, Pose):
+            x, y, z, heading = pose
+            pose = Pose(stamp, (x, y, z), heading, frame)
+        yaw = math.nan if pose.yaw is None else float(pose.yaw)
+        stddev = None if pose.stddev is None else float(pose.stddev)
+    except (TypeError, ValueError, OverflowError):
         raise InvalidArgument("pose", f"got {pose!r}, allowed is (x, y, z, yaw) in m and rad, or None") from None
-    place = checked_position("pose", (x, y, z))
-    assert place is not None
-    return Pose(stamp, place, yaw if math.isfinite(yaw) else None, frame)
+    place = checked_position("pose", pose.position)
+    if place is None or (stddev is not None and not 0.0 <= stddev < math.inf):
+        raise InvalidArgument("pose", f"got {pose!r}, its position must be known and its stddev finite")
+    return Pose(pose.stamp, place, yaw if math.isfinite(yaw) else None, pose.frame, stddev)

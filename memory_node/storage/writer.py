@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 import sqlite3
 import threading
+import traceback
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from memory_node.errors import ClosedError, StorageError
+from memory_node.errors import ClosedError, ConstraintError, StorageError
 from memory_node.storage import meta
 from memory_node.storage.ids import next_rowid
 
@@ -215,6 +216,7 @@ class Writer:
             if not self._conn.in_transaction:
                 raise
             task.future.set_exception(_told(error))
+            del task  # the error keeps this frame, and the future the error: nobody would be freed
         else:
             done.append((task, result))
 
@@ -250,9 +252,17 @@ class Writer:
 
 
 def _told(error: BaseException) -> BaseException:
-    """SQLite's errors as this package's, others as they are."""
+    """SQLite's errors as this package's, others as they are; what the failed work still held is let go of.
+
+    An error keeps the frames it came through, and these its cursors: each would keep a statement of the writing
+    connection open, and so its tables locked, for as long as anybody keeps the error.
+    """
+    cause: BaseException | None = error
+    while cause is not None:
+        traceback.clear_frames(cause.__traceback__)
+        cause = cause.__cause__ or cause.__context__
     if not isinstance(error, sqlite3.Error):
         return error
-    told = StorageError(str(error))
+    told = (ConstraintError if isinstance(error, sqlite3.IntegrityError) else StorageError)(str(error))
     told.__cause__ = error
     return told

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from memory_node.config import Settings
-from memory_node.errors import ClosedError, StorageError
+from memory_node.errors import ClosedError, ConstraintError, StorageError
 from memory_node.graph import Kind, Node
 from memory_node.ingest.buffer import Entry, WorkingBuffer
 
@@ -94,6 +94,18 @@ def test_one_bad_entry_does_not_take_the_others_with_it() -> None:
         buffer.flush()
     assert log.texts == ["a", "b"] and buffer.refused == 1
     buffer.flush()  # told once
+    buffer.close()
+
+
+def test_a_row_that_breaks_a_rule_of_the_schema_does_not_take_the_others_with_it() -> None:
+    log = Log()
+    log.poison, log.error = {"bad"}, ConstraintError("CHECK constraint failed")
+    buffer = WorkingBuffer(log.commit, settings)
+    for text in ("a", "bad", "b"):
+        buffer.add(entry(text))
+    with pytest.raises(ConstraintError, match="CHECK"):
+        buffer.flush()
+    assert log.texts == ["a", "b"] and buffer.refused == 1
     buffer.close()
 
 
