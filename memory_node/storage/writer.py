@@ -216,7 +216,6 @@ class Writer:
             if not self._conn.in_transaction:
                 raise
             task.future.set_exception(_told(error))
-            del task  # the error keeps this frame, and the future the error: nobody would be freed
         else:
             done.append((task, result))
 

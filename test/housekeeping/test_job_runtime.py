@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import threading
 import time
@@ -14,6 +15,7 @@ from kept_store import Store
 from support.fakes import FakeClock
 
 from memory_node.errors import InvalidArgument
+from memory_node.housekeeping.extractive import Extractive
 from memory_node.housekeeping.runtime import Foreground, JobContext, JobRunner, StepResult
 from memory_node.storage import jobs
 from memory_node.storage.database import Database
@@ -86,6 +88,26 @@ def test_the_job_of_one_kind_failing_leaves_the_others_running(store: Store) -> 
     bad, good = runner.run_all()
     assert bad.state == "failed" and "no such luck" in bad.error
     assert good.state == "idle" and good.wrote == 5
+
+
+def test_a_job_that_fails_in_the_middle_of_a_write_leaves_the_database_to_the_others(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its error, which the futures of the write hold on to, must not hold on to the cursors it was reading."""
+    store.add_many([(f"a chair {i}", 100.0 + i, (0.0, 0.0, 0.0), "scene") for i in range(5)])
+
+    def fails(*_: Any) -> str:
+        raise RuntimeError("no words")
+
+    monkeypatch.setattr(Extractive, "summarize", fails)
+    gc.disable()
+    try:
+        assert store.runner.run("gists").error == "RuntimeError: no words"
+        assert store.runner.run("snapshots").error == ""
+    finally:
+        gc.enable()
+    monkeypatch.undo()
+    assert store.run("gists", "snapshots")[0].wrote == 6
 
 
 def test_a_failed_job_rests_on_the_timer_and_longer_each_time_but_runs_when_asked(store: Store) -> None:
