@@ -197,8 +197,8 @@ class Recorder:
             fresh: list[Node] = []
             repeats: list[Repeat] = []
             ids: list[int] = []
-            for node in nodes:
-                known = None if internal or vectors else self._repeated(node)
+            repeated = [None] * len(nodes) if internal or vectors else self._repeated(nodes)
+            for node, known in zip(nodes, repeated, strict=True):
                 if known is None:
                     fresh.append(self._marked(node))
                     ids.append(fresh[-1].id)
@@ -215,26 +215,25 @@ class Recorder:
             self._mine.number = self._buffer.add(entry)
         return ids
 
-    def _repeated(self, node: Node) -> int | None:
+    def _repeated(self, nodes: Sequence[Node]) -> list[int | None]:
         settings = self._settings()
-        if not settings.fold_repeats or node.text is None:
-            return None
-        window = round(settings.fold_window * _SECOND)
-        return self._folder.find(node.layer, node.text, node.position, node.stamp, settings.fold_radius, window)
+        if not settings.fold_repeats:
+            return [None] * len(nodes)
+        return self._folder.find(nodes, settings.fold_radius, round(settings.fold_window * _SECOND))
 
     def _marked(self, node: Node) -> Node:
         situation = self._situation
-        id = self._new_id()
-        if self._settings().fold_repeats and node.text is not None:
-            self._folder.remember(node.layer, node.text, node.position, node.stamp, id)
         marks = {
-            "id": id,
+            "id": self._new_id(),
             "frame": situation.frame if node.position is not None else "",
             "map_id": situation.map_id,
             "session_id": situation.session_id,
             "episode_id": situation.episode_id,
         }
-        return _replace(node, marks)
+        row = _replace(node, marks)
+        if self._settings().fold_repeats:
+            self._folder.remember(row)
+        return row
 
 
 def _replace(node: Node, marks: Mapping[str, Any]) -> Node:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from memory_node.graph import Position
+from memory_node.graph import Node, Position
 
 _KEYS = 4096
 _PLACES = 16
@@ -23,36 +24,43 @@ class RepeatFolder:
     """Remembers the last rows of each (layer, text), bounded in number. Not thread-safe: the recorder locks."""
 
     def __init__(self) -> None:
-        self._last: OrderedDict[tuple[str, str], list[_Last]] = OrderedDict()
+        self._last: OrderedDict[tuple[str, str | None], list[_Last]] = OrderedDict()
 
-    def find(
-        self, layer: str, text: str, position: Position | None, stamp: int, radius: float, window_ns: int
-    ) -> int | None:
-        """Return the id of the row that this reading repeats, and remember the reading; None when it is new.
+    def find(self, readings: Sequence[Node], radius: float, window_ns: int) -> list[int | None]:
+        """Return the id of the row that each reading of one message repeats, None where it is new.
+
+        No two of them repeat one row, since a message tells of a thing once; the nearest pairs go first.
 
         Args:
-            position: m, or None; unknown places repeat only unknown places.
+            readings: positions in m, or None; unknown places repeat only unknown places.
             radius: m; window_ns: a repeat's stamp lies in [last, last + window].
         """
-        lasts = self._last.get((layer, text), [])
-        near = [
-            (_distance(position, last.position), place)
-            for place, last in enumerate(lasts)
-            if 0 <= stamp - last.stamp <= window_ns and _distance(position, last.position) <= radius
-        ]
-        if not near:
-            return None
-        _, place = min(near)
-        lasts[place] = replace(lasts[place], stamp=stamp)
-        self._last.move_to_end((layer, text))
-        return lasts[place].id
+        pairs = sorted(
+            (apart, index, place)
+            for index, reading in enumerate(readings)
+            for place, last in enumerate(self._last.get((reading.layer, reading.text), ()))
+            if 0 <= reading.stamp - last.stamp <= window_ns
+            and (apart := _distance(reading.position, last.position)) <= radius
+        )
+        found: list[int | None] = [None] * len(readings)
+        taken: set[int] = set()
+        for _, index, place in pairs:
+            key = (readings[index].layer, readings[index].text)
+            last = self._last[key][place]
+            if found[index] is None and last.id not in taken:
+                found[index] = last.id
+                taken.add(last.id)
+                self._last[key][place] = replace(last, stamp=readings[index].stamp)
+                self._last.move_to_end(key)
+        return found
 
-    def remember(self, layer: str, text: str, position: Position | None, stamp: int, id: int) -> None:
+    def remember(self, row: Node) -> None:
         """Note a new row as one that later readings may repeat."""
-        lasts = self._last.setdefault((layer, text), [])
-        lasts.append(_Last(id, position, stamp))
+        key = (row.layer, row.text)
+        lasts = self._last.setdefault(key, [])
+        lasts.append(_Last(row.id, row.position, row.stamp))
         del lasts[:-_PLACES]
-        self._last.move_to_end((layer, text))
+        self._last.move_to_end(key)
         while len(self._last) > _KEYS:
             self._last.popitem(last=False)
 

@@ -213,3 +213,17 @@ def test_a_split_by_the_facade(house: tuple[Memory, FakeClock]) -> None:
     new = memory.split_entity(cup.id, seen[:1])
     assert memory.entity_observations(new) == seen[:1]
     assert memory.entity_query("cup").total == 2
+
+
+def test_f45_two_things_of_one_message_are_two_rows_when_repeats_fold(tmp_path: Path) -> None:
+    memory, clock = open_memory(tmp_path, fold_repeats=True)
+    with memory:
+        seen = [Detection("chair", 0.9, (2.0, 0.0, 0.5)), Detection("chair", 0.9, (2.4, 0.0, 0.5))]
+        ids = []
+        for _ in range(3):
+            clock.advance(1.0)
+            ids.append(memory.record_detections(seen, pose=(0.0, 0.0, 0.0, 0.0)))
+        memory.flush()
+        assert ids[0][0] != ids[0][1] and ids == [ids[0]] * 3
+        left, right = sorted(memory.entity_query("chair").entities, key=lambda chair: chair.position or ())
+        assert [memory.entity_observations(chair.id) for chair in (left, right)] == [ids[0][:1], ids[0][1:]]
