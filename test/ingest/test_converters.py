@@ -334,6 +334,13 @@ def test_f18_field_names_of_foxy(tracking: bool, track: str) -> None:
     assert read("vision_msgs/msg/Detection3DArray", array).detections == (expected,)
 
 
+def test_label_map_compares_labels_as_entities_do() -> None:
+    array = ros.own_array(1.0, "map", ros.own("tv", 0.9), ros.own("Dining_Table", 0.9), ros.own("CUP", 0.9))
+    rules = ("TV: television", "dining table: Desk", "cup:")
+    percept = read("robot_memory/msg/DetectionArray", array, label_map=rules)
+    assert [d.label for d in percept.detections] == ["television", "Desk"]
+
+
 def test_label_map_and_min_confidence() -> None:
     array = ros.own_array(1.0, "map", ros.own("62", 0.9), ros.own("62", 0.2), ros.own("junk", 0.9), ros.own("cup", 0.9))
     percept = read(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from memory_node.graph import Detection
+from memory_node.ingest.association import normalise_label
 from memory_node.ingest.converters import DetectionsPercept, Origin, Refused
 from memory_node.ingest.layers import LayerSettings
 from memory_node.ingest.track import is_sane_position
@@ -17,7 +18,7 @@ class Screening:
 
     def __init__(self, layer: LayerSettings) -> None:
         self._layer = layer
-        self._labels = layer.labels
+        self._labels = {normalise_label(source): target for source, target in layer.labels.items()}
         self._good: list[Detection] = []
         self._skipped: list[str] = []
 
@@ -27,7 +28,7 @@ class Screening:
 
     def take(self, seen: Detection) -> None:
         """Keep a detection under its mapped label, or leave it out for a reason."""
-        label = self._labels.get(seen.label, seen.label)
+        label = self._labels.get(normalise_label(seen.label), seen.label)
         confidence = float(seen.confidence)
         if not label:
             self.skip("no label")
