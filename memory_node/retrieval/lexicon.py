@@ -10,8 +10,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_node.storage import texts
-
 COMMON = 500
 """Texts with a word from which on they are remembered instead of read for every query."""
 MOST = 32_768

@@ -11,7 +11,7 @@ import numpy as np
 from memory_node.graph import NO_ID, Place, Position, PositionSource
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     from memory_node.graph import Entity
 
@@ -78,7 +78,7 @@ def clusters(evidence: Sequence[Evidence]) -> list[Scored]:
     groups: dict[tuple[str, str], list[Evidence]] = {}
     for piece in best:
         groups.setdefault((piece.map_id, piece.frame), []).append(piece)
-    return [_gathered(members) for group in groups.values() for members in _divided(group)]
+    return [scored for group in groups.values() for scored in _places(group)]
 
 
 def ranked(places: Sequence[Scored], halflife: float) -> list[Scored]:
@@ -90,28 +90,46 @@ def ranked(places: Sequence[Scored], halflife: float) -> list[Scored]:
     if not places:
         return []
     newest = max(scored.place.last_seen for scored in places)
-    rated = [replace(scored, score=_score(scored.place, newest, halflife)) for scored in places]
+    rated = [
+        replace(scored, score=float(scores(scored.place.confidence, scored.place.last_seen, newest, halflife)))
+        for scored in places
+    ]
     return sorted(rated, key=lambda scored: (-scored.score, -scored.place.last_seen, scored.place.entity_id))
 
 
-def _divided(group: list[Evidence]) -> list[list[Evidence]]:
+def scores(confidence: ArrayLike, last_seen: ArrayLike, newest: int, halflife: float) -> NDArray[np.float64]:
+    """Return the scores of places, 0..1, of their confidence and last_seen (ns); see `ranked`."""
+    recency = 0.5 ** ((newest - np.asarray(last_seen)) / 1e9 / halflife)
+    return np.asarray(np.asarray(confidence) * (1.0 - _RECENT + _RECENT * recency))
+
+
+def _places(group: Sequence[Evidence]) -> list[Scored]:
+    points = np.array([piece.position for piece in group])
+    numbers = _numbers(points)
+    spots = _spots(points, group, numbers)
+    found = []
+    for number, spot in enumerate(spots):
+        inside = np.flatnonzero(numbers == number).tolist()
+        radius = float(np.linalg.norm(points[inside] - spot, axis=1).max())
+        x, y, z = spot.tolist()
+        found.append(_gathered([group[i] for i in inside], (x, y, z), radius))
+    return found
+
+
+def _numbers(points: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the number of the cluster, from 0 on, that each of points (N, 3) belongs to."""
     from scipy.cluster.hierarchy import fcluster, linkage
 
-    if len(group) == 1:
-        return [group]
-    points = np.array([piece.position for piece in group])
-    numbers = fcluster(linkage(points, method="average"), t=REACH, criterion="distance")
-    return [[piece for piece, n in zip(group, numbers, strict=True) if n == number] for number in np.unique(numbers)]
+    if len(points) == 1:
+        return np.zeros(1, dtype=np.int64)
+    return np.asarray(fcluster(linkage(points, method="average"), t=REACH, criterion="distance"), dtype=np.int64) - 1
 
 
-def _gathered(members: list[Evidence]) -> Scored:
-    points = np.array([piece.position for piece in members])
-    x, y, z = _spot(points, members)
+def _gathered(members: Sequence[Evidence], position: Position, radius: float) -> Scored:
     support = sum(piece.support for piece in members)
     relevance = max(piece.relevance for piece in members)
     place = Place(
-        position=(x, y, z), frame=members[0].frame, position_source=_source(members),
-        radius=float(np.linalg.norm(points - (x, y, z), axis=1).max()),
+        position=position, frame=members[0].frame, position_source=_source(members), radius=radius,
         confidence=relevance * support / (support + 1.0), support=support,
         first_seen=min(piece.first_seen for piece in members), last_seen=max(piece.last_seen for piece in members),
         entity_id=NO_ID, label=members[0].label, map_id=members[0].map_id,
@@ -119,31 +137,32 @@ def _gathered(members: list[Evidence]) -> Scored:
     return Scored(place, relevance)
 
 
-def _spot(points: NDArray[np.float64], members: Sequence[Evidence]) -> Position:
-    """Return where evidence (N, 3), weighed by its relevance, is densest: a mean shift from the best supported piece.
+def _spots(
+    points: NDArray[np.float64], pieces: Sequence[Evidence], numbers: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Return where the evidence of each cluster, (C, 3), weighed by its relevance, is densest.
 
-    A mean over all would lie between the good evidence and the middle of the weak. Comaniciu and Meer, Mean Shift: A
-    Robust Approach Toward Feature Space Analysis (2002).
+    A mean over all would lie between the good evidence and the middle of the weak: this is a mean shift from the best
+    supported piece. Comaniciu and Meer, Mean Shift: A Robust Approach Toward Feature Space Analysis (2002).
     """
-    relevance = np.array([piece.relevance for piece in members])
-    weights = np.exp((relevance - relevance.max()) / SHARPNESS) * np.log1p([piece.support for piece in members])
-    apart = np.linalg.norm(points[:, None, :] - points[None, :, :], axis=2)
-    spot = points[(_kernel(apart) @ weights).argmax()]
+    relevance = np.array([piece.relevance for piece in pieces])
+    inside = numbers == np.arange(numbers.max() + 1)[:, None]
+    best = np.where(inside, relevance, 0.0).max(axis=1)[numbers]
+    weights = np.exp((relevance - best) / SHARPNESS) * np.log1p([piece.support for piece in pieces])
+    density = (_kernel(points, points) * (numbers[:, None] == numbers)) @ weights
+    spots: NDArray[np.float64] = points[np.where(inside, density, -1.0).argmax(axis=1)]
     for _ in range(SHIFTS):
-        spot = np.average(points, axis=0, weights=weights * _kernel(np.linalg.norm(points - spot, axis=1)))
-    x, y, z = spot
-    return float(x), float(y), float(z)
+        pull = _kernel(spots, points) * inside * weights
+        spots = pull @ points / pull.sum(axis=1, keepdims=True)
+    return spots
 
 
-def _kernel(distance: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.asarray(np.exp(-0.5 * (distance / SPREAD) ** 2))
+def _kernel(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How much points (M, 3) and (N, 3) are one spot, (M, N)."""
+    apart = ((one[:, None, :] - other[None, :, :]) ** 2).sum(axis=2)
+    return np.asarray(np.exp(-0.5 * apart / SPREAD**2))
 
 
-def _source(members: list[Evidence]) -> PositionSource:
+def _source(members: Sequence[Evidence]) -> PositionSource:
     measured = all(piece.source is PositionSource.MEASURED for piece in members)
     return PositionSource.MEASURED if measured else PositionSource.OBSERVER
-
-
-def _score(place: Place, newest: int, halflife: float) -> float:
-    recency = 0.5 ** ((newest - place.last_seen) / 1e9 / halflife)
-    return place.confidence * (1.0 - _RECENT + _RECENT * recency)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from memory_node.index.chronicle import in_time
 from memory_node.index.nearest import nearest
 from memory_node.index.rows import View
-from memory_node.retrieval import archived, words
+from memory_node.retrieval import archived, things, words
 from memory_node.retrieval.filters import Resolved
 from memory_node.retrieval.folding import Fold, fold
 from memory_node.retrieval.groups import Group, group
-from memory_node.retrieval.plan import Plan
 from memory_node.retrieval.lexicon import Lexicon
+from memory_node.retrieval.plan import Plan
+from memory_node.retrieval.things import Things
 
 if TYPE_CHECKING:
     from memory_node.index.matrix import VectorView
@@ -151,6 +152,10 @@ class Searcher:
         stamps = rows.columns["last_stamp" if newest_first else "stamp"][slots].tolist()
         both = sorted({*zip(stamps, ids, strict=True), *old}, reverse=newest_first)
         return [id_ for _, id_ in both[:k]]
+
+    def things(self, resolved: Resolved, fits: Mapping[int, float] | None = None) -> Things:
+        """Return the entities that pass, all or those whose label's text has a fit; see `things.select`."""
+        return things.select(self._projections.rows.view, resolved, fits)
 
     def folds(self, text_id: int, resolved: Resolved, most: int) -> list[Fold]:
         """Return the passing rows of a text, those at one place told as one, the newest first, at most `most`."""

@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Iterable
 
 from memory_node.graph import Edge, EdgeType
+from memory_node.storage.ids import id_table
 from memory_node.storage.writer import Transaction
 
 _SET = """INSERT INTO edge (source, target, type, count) VALUES (?, ?, ?, ?)
@@ -43,6 +44,12 @@ def sources(conn: sqlite3.Connection, target: int, type: EdgeType) -> list[int]:
     """Return the ids that point at target, the smallest first."""
     sql = "SELECT source FROM edge WHERE target = ? AND type = ? ORDER BY source"
     return [row[0] for row in conn.execute(sql, (target, int(type)))]
+
+
+def pairs(conn: sqlite3.Connection, targets: Iterable[int], type: EdgeType) -> list[tuple[int, int]]:
+    """Return (source, target) of every edge to one of the targets."""
+    sql = "SELECT source, target FROM json_each(?) AS given CROSS JOIN edge ON target = given.value WHERE edge.type = ?"
+    return conn.execute(sql, (id_table(targets), int(type))).fetchall()
 
 
 def of(conn: sqlite3.Connection, id: int) -> list[Edge]:

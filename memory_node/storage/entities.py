@@ -6,7 +6,7 @@ import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memory_node.graph import NO_ID, EdgeType, Entity, Kind, Node, Place, Position, PositionSource
 from memory_node.storage import edges, meta, nodes
@@ -216,20 +216,35 @@ def by_label(conn: sqlite3.Connection, label: str) -> list[int]:
 
 def labels(conn: sqlite3.Connection) -> list[str]:
     """Return the distinct labels of all entities."""
-    return [row[0] for row in conn.execute("SELECT DISTINCT label FROM entity WHERE merged_into = 0 ORDER BY label")]
+    # From label to label along the index: the work is that of the labels, not of the entities.
+    sql = """WITH RECURSIVE known (label) AS (
+                 SELECT min(label) FROM entity WHERE merged_into = 0
+                 UNION ALL
+                 SELECT (SELECT min(label) FROM entity WHERE merged_into = 0 AND label > known.label)
+                 FROM known WHERE known.label IS NOT NULL)
+             SELECT label FROM known WHERE label IS NOT NULL"""
+    return [row[0] for row in conn.execute(sql)]
 
 
-def with_labels(conn: sqlite3.Connection, wanted: Sequence[str]) -> list[tuple[int, str]]:
-    """Return (id, label) of the entities of those labels."""
-    sql = """SELECT e.id, e.label FROM json_each(?) AS w CROSS JOIN entity AS e ON e.label = w.value
-             WHERE e.merged_into = 0"""
-    return conn.execute(sql, (json.dumps(list(wanted)),)).fetchall()
+def of_type(conn: sqlite3.Connection, name: str) -> list[int]:
+    """Return the ids of the entities whose type or label is name."""
+    sql = "SELECT id FROM entity WHERE merged_into = 0 AND (entity_type = ?1 OR label = ?1)"
+    return [row[0] for row in conn.execute(sql, (name,))]
 
 
-def labels_of(conn: sqlite3.Connection, ids: Iterable[int]) -> list[tuple[int, str]]:
-    """Return (id, label) of those of the ids that are entities and stand for themselves."""
-    sql = "SELECT id, label FROM entity WHERE merged_into = 0 AND id IN (SELECT value FROM json_each(?))"
-    return conn.execute(sql, (id_table(ids),)).fetchall()
+class Tally(NamedTuple):
+    """How many entities are confirmed, tentative, and missing (of either)."""
+
+    confirmed: int
+    tentative: int
+    missing: int
+
+
+def tally(conn: sqlite3.Connection, ids: Iterable[int]) -> Tally:
+    """Count entities by their state."""
+    sql = """SELECT count(*) - total(tentative), total(tentative), total(missing) FROM entity
+             WHERE id IN (SELECT value FROM json_each(?))"""
+    return Tally(*map(int, conn.execute(sql, (id_table(ids),)).fetchone()))
 
 
 def observations(conn: sqlite3.Connection, entity_id: int) -> list[int]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from memory_node.graph import Entity, Filter, Kind
 from memory_node.ingest.association import normalise_label
 from memory_node.retrieval import naming, times
-from memory_node.storage import entities
+from memory_node.storage import entities, texts
 from memory_node.tools.arguments import checked_limit, checked_query
 from memory_node.tools.context import ToolContext
 from memory_node.tools.results import EntityQueryResult
@@ -18,11 +19,12 @@ from memory_node.tools.wording import Wording, counted, listed, shortened
 if TYPE_CHECKING:
     import sqlite3
 
-    import numpy as np
     from numpy.typing import NDArray
 
-MOST = 100_000
-"""Entities that are looked through, the latest seen first."""
+    from memory_node.retrieval.things import Things
+
+MOST_NAMES = 8
+"""Names whose numbers are told."""
 NEAR = 0.45
 """Cosine from which a label fits a name that is not another word for it, such as "furniture"."""
 
@@ -52,22 +54,23 @@ def entity_query(
     after = _after(context, last_seen_after)
     concept = naming.concept_of(name)
     vector = context.embed_query(concept) if name else None
-    passing = context.searcher.in_time(context.resolve(filter, (Kind.ENTITY,)), True, MOST)
+    resolved = context.resolve(filter, (Kind.ENTITY,))
     with context.db.read() as conn:
-        fits = _fits(conn, name, concept, vector) if name else None
-        labels = dict(entities.labels_of(conn, passing))
-        ids = [id_ for id_ in passing if id_ in labels and (fits is None or fits.get(labels[id_], 0.0) > 0.0)]
-        found = [
-            entity
-            for entity in entities.get_many(conn, ids)
-            if kind in ("", entity.entity_type, labels[entity.id]) and (after is None or entity.last_seen >= after)
-        ]
-    scored = [replace(entity, score=1.0 if fits is None else fits[labels[entity.id]]) for entity in found]
-    scored.sort(key=lambda entity: (-entity.score, -entity.last_seen, entity.id))
-    context.note_recall(entity.id for entity in scored[:limit])
-    return EntityQueryResult(
-        text=_text(context, name or kind, scored, limit), entities=tuple(scored[:limit]), total=len(scored)
-    )
+        things = context.searcher.things(resolved, _fits(conn, name, concept, vector) if name else None)
+        if kind:
+            things = things.where(np.isin(things.ids, entities.of_type(conn, kind)))
+        if after is not None:
+            things = things.where(things.last_seen >= after)
+        best = things.where(np.lexsort((things.ids, -things.last_seen, -things.fits))[:limit])
+        fits = dict(zip(best.ids.tolist(), best.fits.tolist(), strict=True))
+        found = tuple(replace(entity, score=fits[entity.id]) for entity in entities.get_many(conn, fits))
+        head = _head(conn, name or kind, things)
+    context.note_recall(fits)
+    words = Wording(context.now_ns(), context.settings.time_zone)
+    lines = [words.entity(entity) + _before(words, entity) for entity in found]
+    left = len(things) - len(found)
+    text = listed(head, lines, f"({left} more)" if left else "") if found else head
+    return EntityQueryResult(text=text, entities=found, total=len(things))
 
 
 def _after(context: ToolContext, text: int | str | None) -> int | None:
@@ -78,8 +81,8 @@ def _after(context: ToolContext, text: int | str | None) -> int | None:
 
 def _fits(
     conn: sqlite3.Connection, name: str, concept: str, vector: NDArray[np.float32] | None
-) -> dict[str, float]:
-    """Return how well each label fits, those that do not left out."""
+) -> dict[int, float]:
+    """Return how well each label fits by its text's id, those that do not left out."""
     labels = entities.labels(conn)
     cosines = naming.cosines(conn, vector, labels)
     fits = {}
@@ -87,25 +90,26 @@ def _fits(
         score = naming.fit(concept, label, cosines.get(label), NEAR)
         if name in label or concept in label:
             score = max(score, naming.PART)
-        if score > 0.0:
-            fits[label] = score
+        text_id = texts.id_of(conn, label) if score > 0.0 else None
+        if text_id is not None:
+            fits[text_id] = score
     return fits
 
 
-def _text(context: ToolContext, asked: str, found: list[Entity], limit: int) -> str:
+def _head(conn: sqlite3.Connection, asked: str, things: Things) -> str:
     about = f' named "{shortened(asked, 80)}"' if asked else ""
-    if not found:
+    if not len(things):
         return f"No entity{about} is known."
-    sure = sum(not entity.tentative for entity in found)
-    missing = sum(entity.missing for entity in found)
-    names = Counter(entity.name for entity in found)
-    kinds = ", ".join(f"{number} {name}" for name, number in names.most_common(8)) if len(names) > 1 else ""
-    parts = [f"{sure} confirmed", f"{len(found) - sure} tentative (seen once or doubtful)"]
-    parts += [f"{missing} missing from where they were seen"] if missing else []
-    head = f"{counted(len(found), 'thing')}{about}: {', '.join(parts)}" + (f"; {kinds}" if kinds else "") + "."
-    words = Wording(context.now_ns(), context.settings.time_zone)
-    lines = [words.entity(entity) + _before(words, entity) for entity in found[:limit]]
-    return listed(head, lines, f"({len(found) - limit} more)" if len(found) > limit else "")
+    known = entities.tally(conn, things.ids.tolist())
+    parts = [f"{known.confirmed} confirmed", f"{known.tentative} tentative (seen once or doubtful)"]
+    parts += [f"{known.missing} missing from where they were seen"] if known.missing else []
+    names, counts = np.unique(things.names, return_counts=True)
+    kinds = ""
+    if len(names) > 1:
+        most = np.argsort(-counts, kind="stable")[:MOST_NAMES]
+        bodies = texts.bodies(conn, names[most].tolist())
+        kinds = "; " + ", ".join(f"{counts[i]} {bodies[int(names[i])]}" for i in most)
+    return f"{counted(len(things), 'thing')}{about}: {', '.join(parts)}{kinds}."
 
 
 def _before(words: Wording, entity: Entity) -> str:

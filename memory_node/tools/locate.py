@@ -6,13 +6,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from memory_node.errors import InvalidArgument
-from memory_node.graph import EdgeType, Filter, Kind, Node, PositionSource
+from memory_node.graph import NO_ID, EdgeType, Filter, Kind, Node, PositionSource
 from memory_node.ingest.association import normalise_label
 from memory_node.retrieval import concepts, naming, places, ranking, thresholds
 from memory_node.retrieval.places import Evidence, Scored
 from memory_node.retrieval.thresholds import Thresholds
-from memory_node.storage import edges, entities, nodes, vectors
+from memory_node.storage import edges, entities, nodes, texts, vectors
 from memory_node.tools.arguments import checked_query
 from memory_node.tools.context import WORDS_ONLY, ToolContext
 from memory_node.tools.results import LocateResult
@@ -21,18 +23,17 @@ from memory_node.tools.wording import Wording, listed, shortened
 if TYPE_CHECKING:
     import sqlite3
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from memory_node.retrieval.filters import Resolved
     from memory_node.retrieval.search import Hit
+    from memory_node.retrieval.things import Things
 
 KINDS = (Kind.ENTITY, Kind.OBSERVATION, Kind.GIST)
 HITS = 50
 """Texts that are looked at for each way of asking."""
 NAMES = 6
 """Names of the thing that texts are searched for."""
-MOST_ENTITIES = 100_000
 SPOKEN = 0.9
 """Relevance of a text that has all words of a name."""
 SHORT = 3
@@ -76,9 +77,10 @@ def locate(context: ToolContext, concept: str, filter: Filter | None = None) -> 
         least = thresholds.of_model(model.name if model else None, context.settings.locate_threshold)
         question = _Question(name, vector, resolved, least)
         things = _things(context, conn, question)
-        texts = _texts(context, conn, question, {scored.place.entity_id for scored in things})
-    spoken = [scored for scored in places.clusters(texts) if not _at(scored, things)]
-    found = places.ranked([*things, *spoken], context.settings.recency_halflife)[: ALTERNATIVES + 1]
+        spoken = [one for one in places.clusters(_texts(context, conn, question, things)) if not _at(conn, one, things)]
+        halflife = context.settings.recency_halflife
+        named = _named(conn, things, spoken, halflife)
+    found = places.ranked([*named, *spoken], halflife)[: ALTERNATIVES + 1]
     context.note_recall(dict.fromkeys(scored.place.entity_id for scored in found if scored.place.entity_id))
     message = WORDS_ONLY if vector is None else ""
     return LocateResult(
@@ -90,34 +92,37 @@ def locate(context: ToolContext, concept: str, filter: Filter | None = None) -> 
     )
 
 
-def _things(context: ToolContext, conn: sqlite3.Connection, question: _Question) -> list[Scored]:
-    """Places of the entities that the concept names, and the earlier places of those that moved."""
-    if int(Kind.ENTITY) not in question.resolved.kinds:
-        return []
-    labels = entities.labels(conn)
+def _things(context: ToolContext, conn: sqlite3.Connection, question: _Question) -> Things:
+    """Entities that the concept names and whose place is known."""
+    kinds = tuple({int(Kind.ENTITY)} & set(question.resolved.kinds))
+    labels = entities.labels(conn) if kinds else []
     cosines = naming.cosines(conn, question.vector, labels)
-    fits = {label: naming.fit(question.concept, label, cosines.get(label), question.least.label) for label in labels}
-    wanted = [label for label, score in fits.items() if score > 0.0]
-    if not wanted:
-        return []
-    only = replace(question.resolved, kinds=(int(Kind.ENTITY),))
-    passing = set(context.searcher.in_time(only, True, MOST_ENTITIES))
-    label_of = {id_: label for id_, label in entities.with_labels(conn, wanted) if id_ in passing}
+    fits: dict[int, float] = {}
+    for label in labels:
+        fit = naming.fit(question.concept, label, cosines.get(label), question.least.label)
+        text_id = texts.id_of(conn, label) if fit > 0.0 else None
+        if text_id is not None:
+            fits[text_id] = fit
+    things = context.searcher.things(replace(question.resolved, kinds=kinds), fits)
+    return things.where(~np.isnan(things.positions[:, 0]))
+
+
+def _named(conn: sqlite3.Connection, things: Things, spoken: Sequence[Scored], halflife: float) -> list[Scored]:
+    """Places of the entities that may be among the best, and the earlier places of those that moved."""
+    newest = max([scored.place.last_seen for scored in spoken] + things.last_seen.tolist(), default=0)
+    scores = places.scores(things.fits * things.confidence, things.last_seen, newest, halflife)
+    best = things.where(np.lexsort((things.ids, -things.last_seen, -scores))[: ALTERNATIVES + 1])
+    fits = dict(zip(best.ids.tolist(), best.fits.tolist(), strict=True))
     found: list[Scored] = []
-    for entity in entities.get_many(conn, label_of):
-        scored = places.of_entity(entity, fits[label_of[entity.id]])
-        if scored is None:
-            continue
-        found.append(scored)
-        found += [
-            replace(scored, place=replace(old, confidence=HISTORY * scored.place.confidence)) for old in entity.history
-        ]
+    for entity in entities.get_many(conn, fits):
+        scored = places.of_entity(entity, fits[entity.id])
+        if scored is not None:
+            less = HISTORY * scored.place.confidence
+            found += [scored, *(replace(scored, place=replace(old, confidence=less)) for old in entity.history)]
     return found
 
 
-def _texts(
-    context: ToolContext, conn: sqlite3.Connection, question: _Question, known: set[int]
-) -> list[Evidence]:
+def _texts(context: ToolContext, conn: sqlite3.Connection, question: _Question, known: Things) -> list[Evidence]:
     """Evidence of observations and gists that speak of the concept; sightings of the entities at hand are no more."""
     kinds = tuple(kind for kind in question.resolved.kinds if kind in (int(Kind.OBSERVATION), int(Kind.GIST)))
     if not kinds:
@@ -130,12 +135,14 @@ def _texts(
                 _keep_best(relevance, hit.node_ids, SPOKEN)
     for hit, score in _alike(context, question, resolved):
         _keep_best(relevance, hit.node_ids, score)
-    rows = [node for node in nodes.fetch(conn, relevance) if node.position is not None]
-    return [
-        _evidence(node, score)
-        for node in rows
-        if (score := _judged(question, node, relevance[node.id])) > 0.0 and not _shows(conn, node.id, known)
-    ]
+    sightings = edges.pairs(conn, relevance, EdgeType.OBSERVED_IN) if len(known) else []
+    ids = set(known.ids.tolist())
+    for id_ in {observation for entity, observation in sightings if entity in ids}:
+        del relevance[id_]
+    likely = sorted(relevance, key=lambda id_: (-relevance[id_], -id_))[: 2 * places.MOST]
+    rows = [node for node in nodes.fetch(conn, likely) if node.position is not None]
+    judged = ((node, _judged(question, node, relevance[node.id])) for node in rows)
+    return [_evidence(node, score) for node, score in judged if score > 0.0]
 
 
 def _alike(context: ToolContext, question: _Question, resolved: Resolved) -> list[tuple[Hit, float]]:
@@ -170,10 +177,6 @@ def _judged(question: _Question, node: Node, relevance: float) -> float:
     return naming.fit(question.concept, label, relevance, question.least.label)
 
 
-def _shows(conn: sqlite3.Connection, observation_id: int, known: set[int]) -> bool:
-    return bool(known) and not known.isdisjoint(edges.sources(conn, observation_id, EdgeType.OBSERVED_IN))
-
-
 def _evidence(node: Node, relevance: float) -> Evidence:
     assert node.position is not None
     return Evidence(
@@ -183,15 +186,12 @@ def _evidence(node: Node, relevance: float) -> Evidence:
     )
 
 
-def _at(spoken: Scored, things: Sequence[Scored]) -> bool:
+def _at(conn: sqlite3.Connection, spoken: Scored, things: Things) -> bool:
     """Tell whether a place that texts speak of is that of an entity at hand, as far as the observers' places tell."""
-    x, y, _ = spoken.place.position
-    return any(
-        (x - thing.place.position[0]) ** 2 + (y - thing.place.position[1]) ** 2
-        <= (SAME_PLACE + spoken.place.radius) ** 2
-        for thing in things
-        if thing.place.map_id == spoken.place.map_id
-    )
+    place = spoken.place
+    apart = np.hypot(*(things.positions[:, :2] - place.position[:2]).T)
+    here = things.maps == nodes.maps(conn).get(place.map_id, NO_ID)
+    return bool(((apart <= SAME_PLACE + place.radius) & here).any())
 
 
 def _text(context: ToolContext, asked: str, found: Sequence[Scored]) -> str:

@@ -62,12 +62,11 @@ def test_the_child_does_not_keep_a_lock_of_its_parent(tmp_path: Path) -> None:
         started.touch()
         time.sleep(600.0)
 
-    held = open(path, "w")
-    fcntl.flock(held, fcntl.LOCK_EX)
-    child = aside.begin(work)
-    while not started.exists():
-        time.sleep(0.001)
-    held.close()
+    with open(path, "w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        child = aside.begin(work)
+        while not started.exists():
+            time.sleep(0.001)
     with open(path, "w") as other:
         fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
     with pytest.raises(TimeoutError):
