@@ -219,7 +219,7 @@ class Memory:
             frame=frame,
             position_source="observer" if pose else "measured",
         )
-        self.flush()
+        rooms.buffer.commit_own()
         rooms.note_stored(id)
         return id
 
@@ -237,7 +237,8 @@ class Memory:
         """Commit what waits in the working buffer.
 
         Raises:
-            StorageError: some of it could not be written.
+            StorageError: rows that this thread recorded since its last flush, or any thread since anybody's last flush,
+                could not be written.
         """
         self._writable().buffer.flush()
 

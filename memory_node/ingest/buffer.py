@@ -7,7 +7,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from memory_node.errors import ClosedError, ConstraintError, MemoryNodeError, StorageError
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from memory_node.config import Settings
 
 logger = logging.getLogger(__name__)
+
+_FAILURES_KEPT = 100  # of each thread that adds and never flushes
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,14 @@ class Entry:
     internal: bool = False
 
 
+@dataclass
+class _Owner:
+    """What one thread added: the number of its newest entry, and the errors by number that it was not told of yet."""
+
+    newest: int = 0
+    failures: dict[int, MemoryNodeError] = field(default_factory=dict)
+
+
 class WorkingBuffer:
     """Collects entries and commits them in batches from a thread of its own.
 
@@ -62,14 +72,15 @@ class WorkingBuffer:
         self._commit = commit
         self._settings = settings
         self._state = threading.Condition()
-        self._entries: deque[Entry] = deque()
+        self._entries: deque[tuple[Entry, _Owner]] = deque()
+        self._owners = threading.local()
         self._rows = 0
         self._writing = 0  # those of them that are in the batch at hand
         self._oldest = 0.0
         self._added = 0
         self._done = 0
         self._wanted = 0
-        self._failures: dict[int, MemoryNodeError] = {}
+        self._untold: MemoryNodeError | None = None
         self._closing = False
         self.refused = 0
         """Rows that could not be committed since the start."""
@@ -81,7 +92,8 @@ class WorkingBuffer:
         return self._rows
 
     def add(self, entry: Entry) -> int:
-        """Append an entry; returns its number, which `flush` takes. Raises ClosedError after close."""
+        """Append an entry of the calling thread; returns its number. Raises ClosedError after close."""
+        owner = self._owner()
         weight = max(1, len(entry.nodes) + len(entry.repeats))
         with self._state:
             while self._waits(weight) and not self._closing:
@@ -92,9 +104,10 @@ class WorkingBuffer:
                 raise ClosedError("the memory is closed")
             if not self._entries:
                 self._oldest = time.monotonic()
-            self._entries.append(entry)
+            self._entries.append((entry, owner))
             self._rows += weight
             self._added += 1
+            owner.newest = self._added
             if len(self._entries) == 1 or self._rows - self._writing >= self._settings().flush_batch_size:
                 self._state.notify_all()
             return self._added
@@ -103,16 +116,32 @@ class WorkingBuffer:
         """Wait until everything added so far is committed.
 
         Raises:
-            StorageError: rows added since the last flush could not be written; they are counted in `refused`.
+            StorageError: rows that this thread added since its last flush, or any thread since anybody's last flush,
+                could not be written; they are counted in `refused`.
         """
+        self.drain()
         with self._state:
-            target = self._added
-        self.wait(target)
+            own = self._owner().failures
+            error = next(iter(own.values()), self._untold)
+            own.clear()
+            self._untold = None
+        if error:
+            raise error
+
+    def commit_own(self) -> None:
+        """Wait until the entry that this thread added last is committed; raise when it was refused, not of others."""
+        owner = self._owner()
+        self.wait(owner.newest)
         with self._state:
-            failed = [number for number in self._failures if number <= target]
-            errors = [self._failures.pop(number) for number in failed]
-        if errors:
-            raise errors[0]
+            error = owner.failures.pop(owner.newest, None)
+            if error is self._untold:
+                self._untold = None
+        if error:
+            raise error
+
+    def wait_own(self) -> None:
+        """Wait until what the calling thread added has left the buffer, written or refused."""
+        self.wait(self._owner().newest)
 
     def drain(self) -> None:
         """Wait until everything added so far has left the buffer; the next flush tells what was refused."""
@@ -120,6 +149,8 @@ class WorkingBuffer:
 
     def wait(self, number: int) -> None:
         """Wait until entry `number` has left the buffer, written or refused."""
+        if self._done >= number:
+            return
         with self._state:
             self._wanted = max(self._wanted, number)
             self._state.notify_all()
@@ -133,6 +164,12 @@ class WorkingBuffer:
             self._state.notify_all()
         self._thread.join()
 
+    def _owner(self) -> _Owner:
+        owner: _Owner | None = getattr(self._owners, "owner", None)
+        if owner is None:
+            owner = self._owners.owner = _Owner()
+        return owner
+
     def _waits(self, weight: int) -> bool:
         """Whether there is no room for so many rows more; an empty buffer takes any entry."""
         waiting = self._rows - self._writing
@@ -143,16 +180,16 @@ class WorkingBuffer:
             batch = self._next_batch()
             if not batch:
                 return
-            failures = self._write(batch)
+            failures = self._write([entry for entry, _ in batch])
             with self._state:
-                first = self._done + 1
+                for place, error in failures.items():
+                    self._remember(batch[place][1], self._done + 1 + place, error)
                 self._done += len(batch)
                 self._rows -= self._writing
                 self._writing = 0
-                self._remember_failures({first + offset: error for offset, error in failures.items()})
                 self._state.notify_all()
 
-    def _next_batch(self) -> list[Entry]:
+    def _next_batch(self) -> list[tuple[Entry, _Owner]]:
         """Wait for a reason to write; an empty list means closed and empty."""
         with self._state:
             while True:
@@ -199,10 +236,11 @@ class WorkingBuffer:
                 failed[place] = _as_storage_error(error)
         return failed
 
-    def _remember_failures(self, failures: dict[int, MemoryNodeError]) -> None:
-        self._failures.update(failures)
-        while len(self._failures) > 100:
-            self._failures.pop(next(iter(self._failures)))
+    def _remember(self, owner: _Owner, number: int, error: MemoryNodeError) -> None:
+        owner.failures[number] = error
+        while len(owner.failures) > _FAILURES_KEPT:
+            owner.failures.pop(next(iter(owner.failures)))
+        self._untold = self._untold or error
 
 
 def _as_storage_error(error: Exception) -> MemoryNodeError:

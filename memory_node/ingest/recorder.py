@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -54,14 +53,10 @@ class Recorder:
         self._new_id = new_id
         self._dim = dim
         self._folder = RepeatFolder()
-        self._mine = threading.local()
 
     def wait_for_own(self) -> None:
         """Wait until the calling thread's rows have left the buffer: a thread reads its own writes."""
-        number = getattr(self._mine, "number", 0)
-        if number:
-            self._buffer.wait(number)
-            self._mine.number = 0
+        self._buffer.wait_own()
 
     def forget_repeats(self) -> None:
         """Let no later reading repeat an earlier one: the session, map or episode is another one."""
@@ -212,7 +207,7 @@ class Recorder:
                 counts.last_stamp = nodes[-1].stamp
             entry = Entry(tuple(fresh), tuple(repeats), look(ids) if look else None, vectors, internal)
             # Under the lock, so that a row is in the buffer before its repeats are.
-            self._mine.number = self._buffer.add(entry)
+            self._buffer.add(entry)
         return ids
 
     def _repeated(self, nodes: Sequence[Node]) -> list[int | None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -150,3 +150,52 @@ def test_close_commits_and_then_refuses() -> None:
     assert log.texts == ["last"]
     with pytest.raises(ClosedError):
         buffer.add(entry("too late"))
+
+
+def in_thread(work: Callable[[], None]) -> Exception | None:
+    """Run work in a thread of its own; returns what it raised."""
+    raised: list[Exception] = []
+
+    def run() -> None:
+        try:
+            work()
+        except Exception as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join(10.0)
+    return raised[0] if raised else None
+
+
+def test_the_thread_whose_row_was_refused_is_told_whoever_flushed_before() -> None:
+    log = Log()
+    log.poison = {"bad"}
+    buffer = WorkingBuffer(log.commit, settings)
+    buffer.add(entry("bad"))
+    assert isinstance(in_thread(buffer.flush), StorageError)
+    assert in_thread(buffer.flush) is None  # neither its own rows nor news
+    with pytest.raises(StorageError, match="bad row"):
+        buffer.flush()
+    buffer.flush()  # told once
+    buffer.close()
+
+
+def test_who_waits_for_one_row_is_told_of_that_row_alone() -> None:
+    log = Log()
+    log.poison = {"bad"}
+    buffer = WorkingBuffer(log.commit, settings)
+
+    def store(text: str) -> None:
+        buffer.add(entry(text))
+        buffer.commit_own()
+
+    buffer.add(entry("bad"))
+    assert in_thread(lambda: store("good")) is None and log.texts == ["good"]
+    store("good too")
+    with pytest.raises(StorageError, match="bad row"):
+        store("bad")
+    with pytest.raises(StorageError, match="bad row"):
+        buffer.flush()  # of the first
+    buffer.flush()
+    buffer.close()
