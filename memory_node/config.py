@@ -7,12 +7,32 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from memory_node.errors import InvalidArgument
 
 INF = math.inf
+
+
+@dataclass(frozen=True)
+class Form:
+    """What a string must be: in words, and how to tell."""
+
+    words: str
+    fits: Callable[[str], bool]
+
+
+def _is_zone(name: str) -> bool:
+    try:
+        return name == "UTC" or bool(ZoneInfo(name))
+    except (KeyError, ValueError, OSError):
+        return False
+
+
+ZONE = Form("an IANA name such as Europe/Berlin", _is_zone)
 
 
 def setting(
@@ -23,13 +43,12 @@ def setting(
     low: float = -INF,
     high: float = INF,
     choices: tuple[str, ...] = (),
+    form: Form | None = None,
     runtime: bool = False,
 ) -> Any:
     """Declare one setting; low and high are a closed range, runtime says whether it may change while in use."""
-    return field(
-        default=default,
-        metadata={"doc": doc, "unit": unit, "low": low, "high": high, "choices": choices, "runtime": runtime},
-    )
+    spec = {"doc": doc, "unit": unit, "low": low, "high": high, "choices": choices, "form": form, "runtime": runtime}
+    return field(default=default, metadata=spec)
 
 
 @dataclass(frozen=True)
@@ -62,7 +81,9 @@ class Settings:
     )
     frame: str = setting("map", "Frame of stored positions (REP-105).")
     map_id: str = setting("", "Name of the map that positions belong to; set_map changes it.")
-    time_zone: str = setting("UTC", "IANA zone that 'yesterday' and 'this morning' are read in.", runtime=True)
+    time_zone: str = setting(
+        "UTC", "IANA zone that 'yesterday' and 'this morning' are read in.", form=ZONE, runtime=True
+    )
     max_db_mb: float = setting(
         0.0,
         "Size of the database at which the oldest archived rows are removed; 0: no bound.",
@@ -189,6 +210,7 @@ class SettingSpec:
     high: float
     choices: tuple[str, ...]
     runtime: bool
+    form: Form | None = None
 
     @property
     def allowed(self) -> str:
@@ -198,7 +220,7 @@ class SettingSpec:
         if self.type is bool:
             return "true or false"
         if self.type is str:
-            return "a string"
+            return self.form.words if self.form else "a string"
         if self.type is tuple:
             return "a list of strings"
         kind = "a whole number" if self.type is int else "a number"
@@ -234,6 +256,8 @@ def checked(name: str, value: Any, spec: SettingSpec) -> Any:
     if isinstance(value, tuple) and not all(isinstance(item, str) for item in value):
         raise wrong
     if spec.choices and value not in spec.choices:
+        raise wrong
+    if spec.form is not None and not spec.form.fits(value):
         raise wrong
     if isinstance(value, (int, float)) and not (spec.low <= value <= spec.high and math.isfinite(value)):
         raise wrong

@@ -255,7 +255,18 @@ def test_f39_a_folder_that_is_missing_is_made_and_a_file_in_its_place_is_named(t
 def test_settings_that_may_change_do_and_others_are_refused_by_name(memory: Memory) -> None:
     memory.configure(recency_weight=0.5)
     assert memory.settings.recency_weight == 0.5
-    for name, value in (("hnsw_m", 8), ("recency_weight", -1.0), ("nothing", 1)):
+    for name, value in (("hnsw_m", 8), ("recency_weight", -1.0), ("nothing", 1), ("time_zone", "Nowhere/X")):
         with pytest.raises(InvalidArgument) as caught:
             memory.configure(**{name: value})
         assert caught.value.argument == name
+
+
+@pytest.mark.parametrize("zone", ["Nowhere/X", "", "../etc/passwd", "Europe", "a\0b", "UTC "])
+def test_a_time_zone_that_does_not_exist_is_refused_before_a_job_meets_it(memory: Memory, zone: str) -> None:
+    with pytest.raises(InvalidArgument) as caught:
+        memory.configure(time_zone=zone)
+    assert str(caught.value) == f"time_zone: got {zone!r}, allowed is an IANA name such as Europe/Berlin"
+    memory.configure(time_zone="Europe/Berlin")
+    memory.start_episode("patrol")
+    memory.record("a door", layer="scene", stamp=0)
+    assert "1970-01-01 01:00" in memory.end_episode().summary
