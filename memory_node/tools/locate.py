@@ -77,7 +77,7 @@ def locate(context: ToolContext, concept: str, filter: Filter | None = None) -> 
         least = thresholds.of_model(model.name if model else None, context.settings.locate_threshold)
         question = _Question(name, vector, resolved, least)
         things = _things(context, conn, question)
-        spoken = [one for one in places.clusters(_texts(context, conn, question, things)) if not _at(conn, one, things)]
+        spoken = _elsewhere(conn, places.clusters(_texts(context, conn, question, things)), things)
         halflife = context.settings.recency_halflife
         named = _named(conn, things, spoken, halflife)
     found = places.ranked([*named, *spoken], halflife)[: ALTERNATIVES + 1]
@@ -186,12 +186,17 @@ def _evidence(node: Node, relevance: float) -> Evidence:
     )
 
 
-def _at(conn: sqlite3.Connection, spoken: Scored, things: Things) -> bool:
-    """Tell whether a place that texts speak of is that of an entity at hand, as far as the observers' places tell."""
-    place = spoken.place
-    apart = np.hypot(*(things.positions[:, :2] - place.position[:2]).T)
-    here = things.maps == nodes.maps(conn).get(place.map_id, NO_ID)
-    return bool(((apart <= SAME_PLACE + place.radius) & here).any())
+def _elsewhere(conn: sqlite3.Connection, spoken: Sequence[Scored], things: Things) -> list[Scored]:
+    """Places that texts speak of and that are not those of the entities at hand, as far as observers' places tell."""
+    if not spoken or not len(things):
+        return list(spoken)
+    maps = nodes.maps(conn)
+    centres = np.array([scored.place.position[:2] for scored in spoken])
+    reach = SAME_PLACE + np.array([scored.place.radius for scored in spoken])
+    own_map = np.array([maps.get(scored.place.map_id, NO_ID) for scored in spoken])
+    apart = np.hypot(*(centres[:, None] - things.positions[:, :2]).transpose(2, 0, 1))
+    at = (apart <= reach[:, None]) & (own_map[:, None] == things.maps)
+    return [scored for scored, known in zip(spoken, at.any(axis=1).tolist(), strict=True) if not known]
 
 
 def _text(context: ToolContext, asked: str, found: Sequence[Scored]) -> str:
