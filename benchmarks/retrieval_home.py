@@ -268,7 +268,7 @@ class _Builder:
         )
         place = self._place(stamp)
         battery = max(0.05, battery + self.rng.gauss(0, 0.001))
-        self.home.body.append(BodyRow(stamp, "battery", f"battery: {battery * 100:.0f}%", battery, "%", place))
+        self.home.body.append(BodyRow(stamp, "battery", f"battery: {battery * 100:.0f}%", battery, "fraction", place))
         self.home.body.append(BodyRow(stamp, "motor", f"motor temperature: {motor:.1f} degC", motor, "degC", place))
 
     def _faults(self, stamp: int, kind: int) -> list[int]:

@@ -12,7 +12,7 @@ from memory_node import tools
 from memory_node.config import Settings, settings_table
 from memory_node.errors import ClosedError, InvalidArgument, ReadOnlyError
 from memory_node.graph import NO_ID, Detection, Edge, Filter, Node, Pose
-from memory_node.ingest.arguments import checked_name
+from memory_node.ingest.arguments import checked_id, checked_metadata, checked_name
 from memory_node.ingest.clockwatch import SystemClock
 from memory_node.ingest.embedding import wait_until
 from memory_node.retrieval.times import parse_time
@@ -180,6 +180,7 @@ class Memory:
     ) -> int:
         """Record one reading of the robot's own body (interoception); returns its id.
 
+        The unit says what value is in: "%" is per cent, "fraction" is 0 to 1; both are told as per cent.
         Without a position it lies where the robot was at stamp, and so does an event that it completes.
         """
         rooms, when = self._writable(), self._stamp(stamp)
@@ -276,15 +277,21 @@ class Memory:
 
     def start_episode(self, name: str, parent_id: int = NO_ID, metadata: Mapping[str, Any] | None = None) -> int:
         """Begin an episode; returns its id. It nests in the one that runs, or in parent_id."""
-        return self._writable().start_episode(checked_name("name", name), parent_id, metadata)
+        parent, details = checked_id("parent_id", parent_id), checked_metadata("metadata", metadata)
+        return self._writable().start_episode(checked_name("name", name), parent, details)
 
     def end_episode(self, id: int = NO_ID, status: str = "completed") -> EndedEpisode:
         """End an episode (0: the innermost that runs) as completed or abandoned; has .id, .gist_ids and .summary."""
-        return self._writable().end_episode(id, status or "completed")
+        return self._writable().end_episode(checked_id("id", id), status or "completed")
 
-    def run_job(self, name: str) -> JobState:
-        """Run one housekeeping job to its end."""
-        return self._writable().run_job(name)
+    def run_job(self, name: str, dry_run: bool = False) -> JobState:
+        """Run one housekeeping job to its end.
+
+        Args:
+            dry_run: write nothing and leave no trace; `.found` of the state has what would be done, in the job's own
+                records: gists, pairs of entities that are one, or notes that say the same with their cosine.
+        """
+        return self._writable().run_job(name, dry_run)
 
     def housekeep(self) -> list[JobState]:
         """Run what the timer of `start_housekeeping` runs each time, now; returns the state of each job that ran."""

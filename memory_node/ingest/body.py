@@ -91,13 +91,17 @@ class BodyWatch:
 
 
 def _is_unusual(change: float, past: list[tuple[int, float]], usual: list[float]) -> bool:
-    """Whether a change stands out of all readings before it and of the layer's usual changes over as long a time."""
+    """Whether a change stands out of all readings before it and of the layer's usual changes over as long a time.
+
+    It must itself be large, and larger than what is usual in its direction: a discharge that ends is no rise.
+    """
     usual_size = max(abs(value) for _, value in past) or 1.0
     steps = [later[1] - earlier[1] for earlier, later in pairwise(past)]
     centre, deviation = _spread(usual)
     _, step_deviation = _spread(steps)
     bound = max(_SIGMAS * deviation, _SIGMAS * step_deviation * 2**0.5, _LEAST_SHARE * usual_size)
-    return abs(change - centre) > bound
+    beyond = change - centre if change > 0 else centre - change
+    return abs(change) > bound and beyond > bound
 
 
 def _spread(values: list[float]) -> tuple[float, float]:
@@ -125,8 +129,14 @@ def _usual_changes(readings: list[tuple[int, float]], span: int, reach: int) -> 
     return changes
 
 
-def format_value(value: float, unit: str) -> str:
-    """A reading as a person writes it: shares of one as per cent, others with their unit."""
-    if unit in ("%", "fraction", "ratio"):
-        return f"{value * 100:.0f}%"
-    return f"{value:.3g} {unit}".strip()
+def format_value(value: float, unit: str, sign: str = "") -> str:
+    """A reading as a person writes it: "%" is per cent, "fraction" and "ratio" are shares of one, told as per cent.
+
+    Args:
+        sign: "+" for a change.
+    """
+    if unit in ("fraction", "ratio"):
+        value, unit = value * 100, "%"
+    if unit == "%":
+        return f"{value:{sign}.0f}%" if abs(value) >= 10 else f"{value:{sign}.2g}%"
+    return f"{value:{sign}.3g} {unit}".strip()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from memory_node.graph import Entity, Episode, Gist, Place, Pose, Position
+from memory_node.ingest.body import format_value
 from memory_node.retrieval.times import SECOND, local
 from memory_node.tools.results import BodyReading, Match
 
@@ -118,7 +119,7 @@ class Wording:
         if reading.is_stale:
             parts[1] += " (STALE)"
         if reading.change is not None:
-            parts.append(f"changed by {_amount(reading.change, reading.unit)} in {duration(reading.window)}")
+            parts.append(f"changed by {format_value(reading.change, reading.unit, '+')} in {duration(reading.window)}")
         return ", ".join(parts)
 
 
@@ -194,9 +195,3 @@ def bearing(pose: Pose, position: Position) -> str:
         return f"{distance:.1f} m away"
     angle = math.remainder(math.atan2(dy, dx) - pose.yaw, math.tau)
     return f"{distance:.1f} m {_DIRECTIONS[round(angle / (math.pi / 4)) % 8]}"
-
-
-def _amount(change: float, unit: str) -> str:
-    if unit in ("%", "fraction", "ratio"):
-        return f"{change * 100:+.0f}%" if unit != "%" else f"{change:+.3g}%"
-    return f"{change:+.3g} {unit}".strip()

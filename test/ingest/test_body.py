@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 
-from memory_node.ingest.body import BodyEvent, BodyWatch
+import pytest
+
+from memory_node.ingest.body import BodyEvent, BodyWatch, format_value
 
 S = 1_000_000_000
 
@@ -42,6 +44,43 @@ def test_a_noisy_reading_makes_no_events() -> None:
 def test_a_fault_flag_that_rises_and_falls_is_two_events() -> None:
     found = events([0.0] * 50 + [1.0] * 50 + [0.0] * 50, unit="")
     assert [(e.before, e.after) for e in found] == [(0.0, 1.0), (1.0, 0.0)]
+
+
+@pytest.mark.parametrize("rises", [2, 5, 20])
+def test_a_flag_that_rises_soon_after_the_start_is_one_event(rises: int) -> None:
+    found = events([float(i >= rises) for i in range(90)], unit="")
+    assert [(e.before, e.after) for e in found] == [(0.0, 1.0)]
+    found = events([float(i < rises) for i in range(90)], unit="")
+    assert [(e.before, e.after) for e in found] == [(1.0, 0.0)]
+
+
+def test_a_discharge_that_ends_or_slows_down_is_no_event() -> None:
+    falling = [1.0 - 0.004 * i for i in range(150)]
+    assert events(falling + [falling[-1]] * 100)[1:] == []
+    assert events(falling + [falling[-1] - 0.002 * i for i in range(100)])[1:] == []
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "said"),
+    [
+        (89.9, "%", "90%"),
+        (0.899, "fraction", "90%"),
+        (0.899, "ratio", "90%"),
+        (0.45, "%", "0.45%"),
+        (0.0045, "fraction", "0.45%"),
+        (1.0, "fraction", "100%"),
+        (23.14, "V", "23.1 V"),
+        (3.0, "", "3"),
+    ],
+)
+def test_per_cent_and_shares_of_one_are_told_apart(value: float, unit: str, said: str) -> None:
+    assert format_value(value, unit) == said
+    assert format_value(value, unit, "+") == f"+{said}"
+
+
+def test_an_event_of_a_layer_in_per_cent_is_told_in_per_cent() -> None:
+    (event,) = events([90.0] * 60 + [75.0] * 60, unit="%")
+    assert event.text.startswith("battery dropped from 90% to 75% within")
 
 
 def test_a_second_drop_later_is_a_second_event() -> None:

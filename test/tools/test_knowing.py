@@ -166,6 +166,26 @@ def test_a_drop_of_the_battery_is_an_observation_at_the_robots_place(memory: Mem
     assert events[0].position is not None and events[0].position[0] == pytest.approx(6.0, abs=0.3)
 
 
+def test_a_fault_flag_that_rises_and_falls_is_two_events(memory: Memory, clock: FakeClock) -> None:
+    for i in range(120):
+        memory.record_body_state(f"fault: {int(5 <= i < 70)}", layer="fault", value=float(5 <= i < 70))
+        clock.advance(1)
+    memory.flush()
+    events = memory.temporal_query(Filter(layers=(EVENTS_LAYER,)), order="oldest").matches
+    assert [event.text.split(" within")[0] for event in events] == ["fault rose from 0 to 1", "fault dropped from 1 to 0"]
+
+
+@pytest.mark.parametrize(("unit", "full"), [("%", 100.0), ("fraction", 1.0)])
+def test_per_cent_and_shares_of_one_are_told_alike(memory: Memory, clock: FakeClock, unit: str, full: float) -> None:
+    for i in range(120):
+        memory.record_body_state("battery", layer="battery", value=full * (0.9 if i < 60 else 0.75), unit=unit)
+        clock.advance(1)
+    memory.flush()
+    (event,) = memory.temporal_query(Filter(layers=(EVENTS_LAYER,))).matches
+    assert event.text.startswith("battery dropped from 90% to 75% within")
+    assert "changed by -15% in" in memory.body_status().text
+
+
 def test_recall_tells_what_was_happening_when_the_battery_dropped(memory: Memory, clock: FakeClock) -> None:
     result = with_drop(memory, clock).recall("what was happening when the battery dropped?")
     assert result.matches[0].layer == EVENTS_LAYER
