@@ -296,6 +296,7 @@ class Rooms:
             name = self.embedder.name if self.embedder is not None else GIVEN
             model = vectors.open_model(tx, name, dim)
             self.projections.use_model(model)
+            tx.on_rollback(lambda: self.projections.use_model(None))
         return model.id
 
     def _keep_recalls(self) -> None:

@@ -92,8 +92,8 @@ class Projections:
             self.catch_up()
             self._seen.version = version
 
-    def use_model(self, model: Model) -> None:
-        """Rank by the vectors of this model from now on."""
+    def use_model(self, model: Model | None) -> None:
+        """Rank by the vectors of this model from now on, or None: of none."""
         with self._lock:
             self.model = model
             self.vectors = self._index_of(model)

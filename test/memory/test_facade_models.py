@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 from support.fakes import FakeClock, WordEmbedder
 
-from memory_node.errors import EmbedderError
+from memory_node.errors import EmbedderError, StorageError
 from memory_node.memory import Memory
 
 
@@ -87,9 +90,23 @@ def test_f32_another_model_ranks_by_its_own_vectors_alone(tmp_path: Path) -> Non
     assert not memory_has_vectors_of(tmp_path / "robot.db", "old")
 
 
-def memory_has_vectors_of(path: Path, model: str) -> bool:
-    import sqlite3
+def test_vectors_are_taken_again_after_the_first_of_them_was_refused(tmp_path: Path) -> None:
+    axes = np.eye(8, dtype=np.float32)
+    with Memory.open(tmp_path / "robot.db", clock=FakeClock()) as memory:
+        with closing(sqlite3.connect(tmp_path / "robot.db")) as other, other:
+            other.execute("CREATE TRIGGER no BEFORE INSERT ON vector BEGIN SELECT raise(ABORT, 'no vectors'); END")
+        memory.record("refused", layer="scene", vector=axes[0])
+        with pytest.raises(StorageError, match="no vectors"):
+            memory.flush()
+        with closing(sqlite3.connect(tmp_path / "robot.db")) as other, other:
+            other.execute("DROP TRIGGER no")
+        memory.record("taken", layer="scene", vector=axes[1])
+        assert memory.wait_embedded(60.0)
+        (found,) = memory.semantic_search(vector=axes[1]).matches
+        assert (found.text, found.similarity) == ("taken", 1.0)
 
+
+def memory_has_vectors_of(path: Path, model: str) -> bool:
     conn = sqlite3.connect(path)
     sql = "SELECT count(*) FROM vector JOIN model ON model.id = model_id WHERE model.name = ?"
     count = conn.execute(sql, (model,)).fetchone()[0]
