@@ -119,7 +119,7 @@ class Rooms:
     def _build_writers(self, summarizer: Summarizer | None) -> None:
         self.db.add_listener(self.projections.catch_up)
         self.entities = EntityTracker(self.settings, self._label_vectors)
-        self.writer = BatchWriter(self.db, self.settings, self.entities, self._given_model)
+        self.writer = BatchWriter(self.db, self.settings, self.entities, self._given_model, self.clock.now_ns)
         self.buffer = WorkingBuffer(self.writer.write, self.settings)
         self.recorder = Recorder(self.buffer, self.situation, self.settings, self.db.new_id, self._dim)
         if self.embedding is not None:

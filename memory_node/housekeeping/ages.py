@@ -1,7 +1,8 @@
 """How old rows are, across sessions whose clocks differ.
 
 A row's age is what its own session's clock measured after it, plus what the later sessions measured, plus the time
-between sessions. A jump of the clock begins a session and counts nothing, so no row ages by it.
+between sessions. A jump of the clock begins a session and counts nothing, so no row ages by it; nor by a row that was
+stamped ahead of the clock.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class Ages:
         )
         for id_, started_wall, clock, start, last, last_wall, reason in rows:
             if later is None and id_ == session_id:
-                last = max(last, now)
+                last = now
             elif later is not None:
                 elapsed += _between(clock, last, last_wall, later)
             # A row of stamp s in this session is `elapsed + last - s` old.

@@ -33,6 +33,7 @@ class BatchWriter:
 
     Args:
         given_model: id of the model that vectors given by callers belong to; called inside the transaction.
+        now_ns: the node's clock.
     """
 
     def __init__(
@@ -41,11 +42,13 @@ class BatchWriter:
         settings: Callable[[], Settings],
         entities: EntityObserver,
         given_model: Callable[[Transaction, int], int],
+        now_ns: Callable[[], int],
     ) -> None:
         self._db = db
         self._settings = settings
         self._entities = entities
         self._given_model = given_model
+        self._now_ns = now_ns
         self._body = BodyWatch()
         self._layers: dict[str, bool] = {}
         self._events: deque[tuple[int, int, int]] = deque(maxlen=64)  # id, first and last stamp that are near it
@@ -72,7 +75,7 @@ class BatchWriter:
         for entry in entries:
             if entry.look is not None:
                 self._entities.observe(tx, entry.look)
-        _touch_sessions(tx, readings + seen)
+        _touch_sessions(tx, readings + seen, self._now_ns())
 
     def _reset(self) -> None:
         self._body.clear()
@@ -143,12 +146,12 @@ def _join_episodes(tx: Transaction, rows: Sequence[Node]) -> None:
         edges.add_many(tx, members)
 
 
-def _touch_sessions(tx: Transaction, rows: Sequence[Node]) -> None:
+def _touch_sessions(tx: Transaction, rows: Sequence[Node], now: int) -> None:
     newest: dict[int, int] = {}
     for node in rows:
         newest[node.session_id] = max(node.stamp, newest.get(node.session_id, node.stamp))
     for session_id, stamp in newest.items():
-        sessions.touch(tx, session_id, stamp, time.time_ns())
+        sessions.touch(tx, session_id, stamp, now, time.time_ns())
 
 
 def _event_node(id: int, event: BodyEvent, reading: Node) -> Node:

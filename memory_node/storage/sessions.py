@@ -18,7 +18,7 @@ class Session:
     Attributes:
         started_wall, last_wall: wall clock when it began and when its newest row came (ns since 1970).
         clock: kind of the node's clock: "ros", "sim", "system" ...
-        start_stamp, last_stamp: first time of the node's clock and the newest stamp stored (ns).
+        start_stamp, last_stamp: first time of the node's clock, and its time as the newest row tells it (ns).
         frame: of positions.
         map_id: name of the map, "" when it has none.
         reason: why it was opened: "start", "clock went back", "clock jumped ahead", "map changed".
@@ -47,11 +47,16 @@ def open_session(
     return cursor.lastrowid
 
 
-def touch(tx: Transaction, session_id: int, stamp: int, wall: int | None = None) -> None:
-    """Note that a row of stamp (ns) came at wall (ns; None: now); an older stamp leaves the newest as it is."""
+def touch(tx: Transaction, session_id: int, stamp: int, now: int, wall: int | None = None) -> None:
+    """Note that a row of stamp (ns) came at wall (ns; None: now); an older stamp leaves the newest as it is.
+
+    Args:
+        now: the node's clock, ns; a row stamped ahead of it doesn't make the session any longer.
+    """
     wall = time.time_ns() if wall is None else wall
     tx.conn.execute(
-        "UPDATE session SET last_stamp = max(last_stamp, ?), last_wall = ? WHERE id = ?", (stamp, wall, session_id)
+        "UPDATE session SET last_stamp = max(last_stamp, ?), last_wall = ? WHERE id = ?",
+        (min(stamp, now), wall, session_id),
     )
 
 

@@ -87,7 +87,7 @@ class Store:
 
         def work(tx: Transaction) -> list[int]:
             newest = max(node.stamp for node in made)
-            sessions.touch(tx, self.session_id, newest, round(self.wall * SECOND))
+            sessions.touch(tx, self.session_id, newest, self.clock.now_ns(), round(self.wall * SECOND))
             return nodes.insert_many(tx, made)
 
         return self.db.write(work)

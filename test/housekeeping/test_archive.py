@@ -12,6 +12,7 @@ from support.fakes import SECOND, FakeClock, WordEmbedder
 
 from memory_node.graph import EdgeType, Kind, Node, Tier
 from memory_node.housekeeping.ages import Ages
+from memory_node.memory import Memory
 from memory_node.protocols import SummaryRow
 from memory_node.storage import edges, nodes, usage
 
@@ -184,7 +185,24 @@ def test_rows_go_on_ageing_through_a_restart_of_the_same_clock(tmp_path: Path) -
 def test_the_cutoff_of_the_present_session_is_now_minus_the_age(store: Store) -> None:
     with store.db.read() as conn:
         ages = Ages(conn, store.session_id, 1000 * SECOND)
-    assert ages.cutoff(store.session_id, 10.0) == max(1000 * SECOND, round(DAY * SECOND)) - 10 * SECOND
+    assert ages.cutoff(store.session_id, 10.0) == 990 * SECOND
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_row_stamped_ahead_ages_nobody(restarted: bool, tmp_path: Path) -> None:
+    """F5: a stamp in the future is kept as it is, and says nothing about the clock."""
+    with Memory.open(tmp_path / "m.db", clock=FakeClock(DAY)) as memory:
+        patrol = memory.start_episode("patrol")
+        seen = [memory.record(f"a blue lamp {i}", layer="scene", position=(0.0, 0.0, 0.0)) for i in range(3)]
+        memory.store_specific_memory("dentist in two days", stamp=round(3 * DAY * SECOND))
+        if restarted:
+            memory.new_session("start")
+        for job in memory.jobs():
+            assert not memory.run_job(job.name).error
+        rows = [node for node in memory.nodes() if node.id in seen]
+        assert [node.text for node in rows] == [f"a blue lamp {i}" for i in range(3)]
+        assert {node.episode_id for node in rows} == {patrol}
+        assert restarted or {node.tier for node in rows} == {Tier.SHORT_TERM}
 
 
 # ---- the bound of the file

@@ -41,7 +41,7 @@ def series(store: Store, count: int, place: str, *, step: float = 0.5, text: str
             f" (SELECT id FROM text WHERE digest = {text}), {start} + i * {nanoseconds}, {start} + i * {nanoseconds},"
             f" {place}, 2, 'map', {map_}, {store.session_id}, {tx.revision} FROM n"
         )
-        sessions.touch(tx, store.session_id, start + count * nanoseconds, 0)
+        sessions.touch(tx, store.session_id, start + count * nanoseconds, start + count * nanoseconds, 0)
 
     store.write(work)
     store.clock.ns = start + count * nanoseconds

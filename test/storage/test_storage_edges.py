@@ -56,9 +56,9 @@ def test_sessions_remember_the_newest_stamp(db: Database) -> None:
     second = db.write(
         lambda tx: sessions.open_session(tx, clock="sim", stamp=3, wall=90, frame="map", reason="clock went back")
     )
-    db.write(lambda tx: sessions.touch(tx, first, 20, 60))
-    db.write(lambda tx: sessions.touch(tx, first, 10, 70))
-    db.write(lambda tx: sessions.touch(tx, second, 4))
+    db.write(lambda tx: sessions.touch(tx, first, 20, 30, 60))
+    db.write(lambda tx: sessions.touch(tx, first, 10, 30, 70))
+    db.write(lambda tx: sessions.touch(tx, second, 4, 30))
     with db.read() as conn:
         found, latest = sessions.get(conn, first), sessions.latest(conn)
         assert sessions.get(conn, 99) is None
