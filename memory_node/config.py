@@ -257,7 +257,7 @@ def checked(name: str, value: Any, spec: SettingSpec) -> Any:
         raise wrong
     if spec.choices and value not in spec.choices:
         raise wrong
-    if spec.form is not None and not spec.form.fits(value):
+    if isinstance(value, str) and spec.form is not None and not spec.form.fits(value):
         raise wrong
     if isinstance(value, (int, float)) and not (spec.low <= value <= spec.high and math.isfinite(value)):
         raise wrong

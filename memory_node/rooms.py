@@ -261,10 +261,10 @@ class Rooms:
         self.buffer.drain()
         return consolidate(self.runner, dry_run)
 
-    def run_job(self, name: str) -> JobState:
-        """Run one job to its end, over everything that was recorded before."""
+    def run_job(self, name: str, dry_run: bool) -> JobState:
+        """Run one job to its end, over everything that was recorded before, or say what it would do."""
         self.buffer.drain()
-        return self.runner.run(name)
+        return self.runner.run(name, dry_run=dry_run)
 
     def housekeep(self) -> list[JobState]:
         """Run what the timer runs, over everything that was recorded before."""

@@ -15,7 +15,6 @@ from memory_node.housekeeping.asking import ask
 from memory_node.housekeeping.runtime import JobContext, StepResult
 from memory_node.ingest import association, presence
 from memory_node.ingest.entities import EntityTracker
-from memory_node.ingest.moves import MOVED
 from memory_node.protocols import NamedThing, SummaryRow
 from memory_node.storage import edges, entities, jobs, nodes, vectors
 from memory_node.storage.entities import EntityState
@@ -31,6 +30,8 @@ FAR = 2.0 / 3.0
 """Share of the gate within which a thing that was lost and one that was found later are one: drift."""
 NEAR = 0.4
 """m: within this two that are seen in turn and never together are one, whatever the gate."""
+ELSEWHERE = 1.0
+"""m: a sighting this far from the place so far is of another place."""
 SPLIT_FROM = "split_from"
 """Key of a node's metadata: the entity that it was split from, and is not merged with again."""
 _NAMED = 0.5
@@ -40,7 +41,7 @@ class MergeEntities:
     """The job `merge_entities`: joins duplicates that drift, or words without a vector yet, left behind.
 
     Cursor: revision and id up to which entities were compared with all others. It is written with the merges only, so a
-    run that finds nothing writes nothing.
+    run that finds nothing writes nothing. A dry run answers with the pairs of ids that are one.
     """
 
     name = "merge_entities"
@@ -49,23 +50,28 @@ class MergeEntities:
         self._cursor: dict[str, Any] | None = None
 
     def step(self, context: JobContext) -> StepResult:
-        gate, threshold = context.settings().entity_gate_measured, context.settings().entity_similarity_threshold
         with context.db.read() as conn:
             cursor = self._cursor or {"revision": 0, "id": 0, **jobs.cursor(conn, self.name)}
-            changed = entities.changed_since(conn, cursor["revision"], cursor["id"], BATCH)
-            kin = _kin_labels(conn, {label for _, _, label in changed}, threshold)
-            pairs: list[tuple[int, int]] = []
-            for revision, id_, label in changed:
-                pairs += _duplicates(conn, id_, kin[label], gate)
-                cursor = {"revision": revision, "id": id_}
-                if context.should_yield():
-                    break
+            if context.dry_run:
+                return self._dry_run(conn, context, cursor)
+            pairs, cursor, scanned, done = _compared(conn, context, cursor)
         wrote = 0
-        if pairs and not context.dry_run:
+        if pairs:
+            gate = context.settings().entity_gate_measured
             wrote = context.db.write(lambda tx: self._merge(tx, pairs, gate, cursor))
         self._cursor = cursor
-        done = len(changed) < BATCH and (not changed or cursor["id"] == changed[-1][1])
-        return StepResult(len(changed), wrote, done, found=tuple(pairs) if context.dry_run else ())
+        return StepResult(scanned, wrote, done)
+
+    @staticmethod
+    def _dry_run(conn: sqlite3.Connection, context: JobContext, cursor: dict[str, Any]) -> StepResult:
+        """Go all the way in one installment: how far it came is kept nowhere."""
+        found: dict[tuple[int, int], None] = {}
+        scanned, done = 0, False
+        while not done and not context.closing.is_set():
+            pairs, cursor, count, done = _compared(conn, context, cursor)
+            found.update(dict.fromkeys((min(pair), max(pair)) for pair in pairs))
+            scanned += count
+        return StepResult(scanned, found=tuple(found))
 
     def _merge(self, tx: Transaction, pairs: Iterable[tuple[int, int]], gate: float, cursor: dict[str, Any]) -> int:
         merged = 0
@@ -168,6 +174,23 @@ def _kin_labels(conn: sqlite3.Connection, labels: set[str], threshold: float) ->
     return found
 
 
+def _compared(
+    conn: sqlite3.Connection, context: JobContext, cursor: dict[str, Any]
+) -> tuple[list[tuple[int, int]], dict[str, Any], int, bool]:
+    """Return pairs among the next changed entities, the cursor after them, how many were read, and whether all were."""
+    settings = context.settings()
+    changed = entities.changed_since(conn, cursor["revision"], cursor["id"], BATCH)
+    kin = _kin_labels(conn, {label for _, _, label in changed}, settings.entity_similarity_threshold)
+    pairs: list[tuple[int, int]] = []
+    for revision, id_, label in changed:
+        pairs += _duplicates(conn, id_, kin[label], settings.entity_gate_measured)
+        cursor = {"revision": revision, "id": id_}
+        if context.should_yield() and not context.dry_run:
+            break
+    done = len(changed) < BATCH and (not changed or cursor["id"] == changed[-1][1])
+    return pairs, cursor, len(changed), done
+
+
 def _duplicates(conn: sqlite3.Connection, id_: int, labels: Sequence[str], gate: float) -> list[tuple[int, int]]:
     near = entities.near(conn, id_, labels, max(NEAR, FAR * gate))
     states = {state.id: state for state in entities.states_of(conn, [id_, *near])}
@@ -185,9 +208,7 @@ def _one_thing(conn: sqlite3.Connection, a: EntityState, b: EntityState, gate: f
     lost = old.last_seen < new.first_seen and not new.tentative and old.missed == 0
     if a.source is not b.source or math.dist(a.position, b.position) > (max(NEAR, FAR * gate) if lost else NEAR):
         return False
-    pair = (min(a.id, b.id), EdgeType.COOCCURS_WITH, max(a.id, b.id))
-    together = conn.execute("SELECT 1 FROM edge WHERE source = ? AND type = ? AND target = ?", pair).fetchone()
-    return together is None and not _were_split(conn, a.id, b.id)
+    return not entities.seen_together(conn, a.id, b.id) and not _were_split(conn, a.id, b.id)
 
 
 def _were_split(conn: sqlite3.Connection, a: int, b: int) -> bool:
@@ -234,7 +255,9 @@ def _estimated(conn: sqlite3.Connection, id_: int, like: EntityState, observatio
 
 
 def _elsewhere(state: EntityState, node: Node) -> bool:
-    return state.position is not None and node.position is not None and math.dist(state.position, node.position) > MOVED
+    if state.position is None or node.position is None:
+        return False
+    return math.dist(state.position, node.position) > ELSEWHERE
 
 
 def _unnamed(conn: sqlite3.Connection, revision: int, id_: int) -> list[tuple[int, int]]:

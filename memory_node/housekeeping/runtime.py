@@ -188,7 +188,7 @@ class JobRunner:
         Raises:
             InvalidArgument: there is no such job.
         """
-        if name not in self.jobs:
+        if not isinstance(name, str) or name not in self.jobs:
             raise InvalidArgument("name", f"no job {name!r}; there are {', '.join(self.jobs)}")
         with self._one_at_a_time:
             return self._run(self.jobs[name], replace(self.context, forced=forced, dry_run=dry_run))

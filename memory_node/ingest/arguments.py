@@ -69,6 +69,13 @@ def checked_stamp(argument: str, stamp: Any) -> int:
     return int(stamp)
 
 
+def checked_id(argument: str, id: Any) -> int:
+    """Return an id; 0 means none."""
+    if isinstance(id, bool) or not isinstance(id, (int, np.integer)) or not 0 <= id < _INT64:
+        raise InvalidArgument(argument, f"got {id!r}, allowed is an id, or 0")
+    return int(id)
+
+
 def checked_metadata(argument: str, metadata: Mapping[str, Any] | None) -> Mapping[str, Any]:
     """Return metadata that JSON can hold."""
     if metadata is None:
@@ -77,7 +84,7 @@ def checked_metadata(argument: str, metadata: Mapping[str, Any] | None) -> Mappi
         if not isinstance(metadata, Mapping):
             raise ValueError("allowed is a mapping")
         return dict(json.loads(json.dumps(dict(metadata), allow_nan=False)))
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise InvalidArgument(argument, f"is not a JSON object: {error}") from None
 
 

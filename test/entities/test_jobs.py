@@ -103,6 +103,15 @@ def test_duplicates_become_one_by_the_weight_of_their_sightings(scene: Scene) ->
     assert scene.observations(second) == observations
 
 
+def test_a_dry_run_shows_the_pair_and_leaves_it_to_be_merged(scene: Scene) -> None:
+    first, second = drifted(scene)
+    jobs, before = runner(scene), scene.db.revision
+    assert jobs.run("merge_entities", dry_run=True).found == ((first, second),)
+    assert scene.db.revision == before
+    assert jobs.run("merge_entities").wrote == 1
+    assert scene.only().id == first
+
+
 def test_a_job_run_twice_changes_nothing(scene: Scene) -> None:
     """F43: nothing but a sighting makes last_seen younger."""
     drifted(scene)

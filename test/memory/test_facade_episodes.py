@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.fakes import FakeClock, WordEmbedder
 
 from memory_node.errors import InvalidArgument
-from memory_node.graph import EdgeType, Kind
+from memory_node.graph import Detection, EdgeType, Kind, Tier
 from memory_node.memory import Memory
+from memory_node.protocols import NamedThing, SummaryRow
+from memory_node.storage import nodes
 
 S = 1_000_000_000
 
@@ -74,6 +78,27 @@ def test_ending_what_does_not_run_is_refused_by_name(tmp_path: Path) -> None:
         assert caught.value.argument == "parent_id"
 
 
+@pytest.mark.parametrize("metadata", [{1: object()}, [1], "x", {"a": float("nan")}, {"a": {2}}])
+def test_metadata_that_is_no_json_object_is_refused_by_name(tmp_path: Path, metadata: Any) -> None:
+    with Memory.open(tmp_path / "robot.db", clock=FakeClock()) as memory:
+        with pytest.raises(InvalidArgument) as caught:
+            memory.start_episode("patrol", metadata=metadata)
+        assert caught.value.argument == "metadata"
+        assert memory.nodes() == []
+
+
+@pytest.mark.parametrize("id", [2**70, -(2**70), -1, 1.0, "1", True, None])
+def test_what_is_no_id_is_refused_by_name(tmp_path: Path, id: Any) -> None:
+    with Memory.open(tmp_path / "robot.db", clock=FakeClock()) as memory:
+        with pytest.raises(InvalidArgument) as caught:
+            memory.start_episode("inner", parent_id=id)
+        assert caught.value.argument == "parent_id"
+        memory.start_episode("patrol")
+        with pytest.raises(InvalidArgument) as caught:
+            memory.end_episode(id)
+        assert caught.value.argument == "id"
+
+
 def test_an_episode_left_open_is_abandoned_at_its_last_row(tmp_path: Path) -> None:
     clock = FakeClock()
     memory = Memory.open(tmp_path / "robot.db", clock=clock)
@@ -118,3 +143,54 @@ def test_f25_rows_of_another_map_are_left_out_unless_asked_for(tmp_path: Path) -
         assert [match.text for match in there.matches] == ["a red chair"]
         both = memory.spatial_query((1.0, 0.0), 1.0, filter=Filter(any_map=True))
         assert {match.map_id for match in both.matches} == {"ground floor", "first floor"}
+
+
+class Namer:
+    """A language model that writes one sentence and names a chair in every row."""
+
+    name = "namer"
+
+    def summarize(self, rows: Sequence[SummaryRow], max_chars: int) -> str:
+        return "Somebody moved the chairs."
+
+    def extract(self, rows: Sequence[SummaryRow]) -> list[NamedThing]:
+        return [NamedThing(row.id, "chair") for row in rows]
+
+
+def live(path: Path, clock: FakeClock) -> Memory:
+    """A memory in which every job has something to do."""
+    memory = Memory.open(path, embedder=WordEmbedder(same={"key": "keys"}), summarizer=Namer(), clock=clock)
+    memory.record_body_state("battery: 90%", layer="battery", value=0.9)
+    for i in range(6):
+        memory.record(f"a red chair {i} by the door", layer="scene", position=(0.1 * i, 0.0, 0.0))
+        memory.record_detections([Detection("cup", 0.9, (2.0, 0.0, 0.5))])
+        clock.advance(1)
+    for _ in range(2):
+        memory.record_detections([Detection("cup", 0.9, (2.9, 0.0, 0.5))])
+        clock.advance(1)
+    older, newer = (memory.record(f"the spare {key} is under the mat", "notes") for key in ("key", "keys"))
+    memory.flush()
+    for id in (older, newer):  # notes whose vectors came only later
+        memory._rooms.db.write(lambda tx, id=id: nodes.update(tx, id, tier=Tier.LONG_TERM))
+    assert memory.wait_embedded(20.0)
+    assert memory.semantic_search("chair").matches
+    clock.advance(9 * 86_400.0)
+    return memory
+
+
+def test_a_dry_run_of_any_job_leaves_no_trace(tmp_path: Path) -> None:
+    clock = FakeClock()
+    with live(tmp_path / "tried.db", clock) as tried, live(tmp_path / "not.db", FakeClock()) as other:
+        before = tried._rooms.db.revision, tried.jobs(), tried.nodes()
+        found = {state.name: tried.run_job(state.name, dry_run=True) for state in tried.jobs()}
+        assert (tried._rooms.db.revision, tried.jobs(), tried.nodes()) == before
+        assert all(state.wrote == 0 and not state.error for state in found.values())
+        (same,) = found["duplicates"].found
+        notes = [node.id for node in tried.nodes() if node.layer == "notes"]
+        assert [same.older_id, same.newer_id] == notes and same.cosine == pytest.approx(1.0, abs=1e-3)
+        cups = tuple(node.id for node in tried.nodes() if node.kind is Kind.ENTITY)
+        assert found["merge_entities"].found == (cups,) and len(cups) == 2
+        assert found["gists"].found
+        wrote = {state.name: tried.run_job(state.name).wrote for state in tried.jobs()}
+        assert {name for name, count in wrote.items() if not count} == {"rollup", "bound", "snapshots"}
+        assert wrote == {state.name: other.run_job(state.name).wrote for state in other.jobs()}
