@@ -111,8 +111,9 @@ class Rooms:
             get_settings=self.settings,
             clock=self.clock,
             embed=lambda text: None if self.embedding is None else self.embedding.embed_query(text),
-            get_pose=lambda: self.track.latest,
+            get_pose=lambda: self.track.latest_at(self.clock.now_ns()),
             get_map_id=lambda: self.situation.map_id,
+            get_newest=lambda: self.projections.rows.view.newest,
             note_recall=lambda ids: self.recalls.note(ids, self.clock.now_ns()),
         )
 
@@ -295,8 +296,8 @@ class Rooms:
         if model is None:
             name = self.embedder.name if self.embedder is not None else GIVEN
             model = vectors.open_model(tx, name, dim)
-            self.projections.use_model(model)
             tx.on_rollback(lambda: self.projections.use_model(None))
+            self.projections.use_model(model)
         return model.id
 
     def _keep_recalls(self) -> None:

@@ -140,8 +140,9 @@ def _index_state(rooms: Rooms) -> str:
 
 
 def _position_age(rooms: Rooms) -> float | None:
-    latest = rooms.track.latest
-    return None if latest is None else max(0.0, (rooms.clock.now_ns() - latest.stamp) / _SECOND)
+    now = rooms.clock.now_ns()
+    latest = rooms.track.latest_at(now)
+    return None if latest is None else (now - latest.stamp) / _SECOND
 
 
 def _warnings(rooms: Rooms) -> list[str]:

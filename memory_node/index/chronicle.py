@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
+
 import numpy as np
 
 from memory_node.index.view import RowFilter, Slots, View
 
 _BLOCK = 1024
+_MOST = 0.9  # share of the rows within the bound from which walking over the others costs less than sorting all
 
 
 def in_time(view: View, rows: RowFilter, newest_first: bool, k: int) -> Slots:
     """Return slots of the first k rows that pass: by last_stamp and id downwards, or by stamp and id upwards."""
-    closed = rows.before if newest_first else rows.after
-    slots = _walk(view, rows, newest_first, k) if closed is None else view.select(rows)
+    slots = view.select(rows) if _is_far(view, rows, newest_first) else _walk(view, rows, newest_first, k)
     stamps = view.columns["last_stamp" if newest_first else "stamp"][slots]
     ids = view.columns["id"][slots]
     order = np.lexsort((ids, stamps))
     return slots[order[::-1] if newest_first else order][:k]
+
+
+def _is_far(view: View, rows: RowFilter, newest_first: bool) -> bool:
+    """Whether a bound at the end that is asked for keeps a good part of the base from passing."""
+    base = view.base
+    if newest_first:
+        stamps = view.columns["stamp"]
+        begun = base.count if rows.before is None else bisect_right(base.by_start, rows.before, key=stamps.__getitem__)
+        return begun < _MOST * base.count
+    ends = view.columns["last_stamp"]
+    over = 0 if rows.after is None else bisect_left(base.by_end, rows.after, key=ends.__getitem__)
+    return over > (1.0 - _MOST) * base.count
 
 
 def _walk(view: View, rows: RowFilter, newest_first: bool, k: int) -> Slots:

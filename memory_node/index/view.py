@@ -102,6 +102,7 @@ class View:
         self.count = count
         self.version = version
         self.base = base
+        self._shares: dict[RowFilter, float] = {}
 
     def alive(self) -> Slots:
         """Slots of all rows that are not removed."""
@@ -146,9 +147,11 @@ class View:
         return slots[self._dear(rows, slots)]
 
     def share(self, rows: RowFilter) -> float:
-        """Share of rows that pass, exact for small tables, else estimated from a sample."""
-        slots = np.arange(0, self.count, max(1, self.count // SAMPLE))
-        return float(self.passes(rows, slots).mean()) if self.count else 0.0
+        """Share of rows that pass, exact for small tables, else estimated from a sample; one query asks repeatedly."""
+        if rows not in self._shares:
+            slots = np.arange(0, self.count, max(1, self.count // SAMPLE))
+            self._shares[rows] = float(self.passes(rows, slots).mean()) if self.count else 0.0
+        return self._shares[rows]
 
     def ended_since(self, after: int) -> Slots:
         """Slots that ended at after (ns) or later: of the base by last_stamp, then the tail; dead ones among them."""
@@ -161,6 +164,15 @@ class View:
         stamps = self.columns["stamp"]
         end = bisect_right(self.base.by_start, before, key=lambda slot: stamps[slot])
         return np.concatenate([self.base.by_start[:end], self.tail])
+
+    @cached_property
+    def newest(self) -> int:
+        """The largest stamp (ns) of any row, dead ones among them; 0 of an empty table."""
+        if not self.count:
+            return 0
+        stamps = self.columns["stamp"]
+        ends = [stamps[self.base.count : self.count].max()] if self.count > self.base.count else []
+        return int(max(ends + [stamps[slot] for slot in self.base.by_start[-1:]]))
 
     @property
     def tail(self) -> Slots:

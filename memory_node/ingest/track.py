@@ -101,6 +101,12 @@ class PositionTrack:
         with self._lock:
             return self._poses[-1] if self._poses else None
 
+    def latest_at(self, stamp: int) -> Pose | None:
+        """The newest pose stamped at or before `stamp` (ns), however old, or None."""
+        with self._lock:
+            after = bisect.bisect_right(self._stamps, stamp)
+            return self._poses[after - 1] if after else None
+
     def since(self, stamp: int) -> list[Pose]:
         """Return the poses stamped at or after `stamp`, oldest first."""
         with self._lock:

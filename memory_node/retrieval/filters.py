@@ -31,6 +31,7 @@ def resolve(
     time_zone: str = "UTC",
     frame: str = "map",
     map_id: str = "",
+    newest: int = 0,
 ) -> Resolved:
     """Return filter with its names looked up and its values checked.
 
@@ -40,11 +41,14 @@ def resolve(
         time_zone: IANA name, for "yesterday" and the like.
         frame: the memory's; positions of another are refused.
         map_id: name of the present map.
+        newest: largest stamp of any row (ns). Rows stamped later than now pass only where a later time is asked for.
 
     Raises:
         InvalidArgument: naming the field that was wrong.
     """
     after, before = _times(filter, now_ns, time_zone)
+    if before is None and newest > now_ns and (after is None or after <= now_ns):
+        before = now_ns
     center, radius = _circle(filter, frame)
     return Resolved(
         kinds=tuple(int(kind) for kind in (_kinds(filter.kinds) or kinds)),

@@ -22,6 +22,8 @@ SELECT id FROM node INDEXED BY node_kind_stamp
 WHERE kind = {int(Kind.EPISODE)} AND (stamp, id) {{side}} (?, ?) AND session_id = ?
 AND (SELECT parent_id FROM episode WHERE episode.id = node.id) = ? ORDER BY stamp {{way}}, id {{way}} LIMIT 1
 """
+LAST = 2**63 - 1
+"""The last time there is, ns."""
 _OWN_COLUMNS = ("status", "ended", "observation_count", "summary", "radius")
 
 
@@ -72,22 +74,29 @@ def active(conn: sqlite3.Connection) -> list[Episode]:
     return _records(conn, _SELECT + " WHERE e.status = 'active' AND e.explicit = 1 ORDER BY e.id", ())
 
 
-def find(conn: sqlite3.Connection, name: str, limit: int = 10) -> list[Episode]:
-    """Return episodes whose name has `name` in it, whatever the case, the newest first."""
+def find(conn: sqlite3.Connection, name: str, limit: int = 10, until: int = LAST) -> list[Episode]:
+    """Return episodes whose name has `name` in it, whatever the case, the newest first that began until then (ns)."""
     pattern = name.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     return _records(
         conn,
-        _SELECT + f" WHERE n.kind = {int(Kind.EPISODE)} AND t.body LIKE ? ESCAPE '\\'"
+        _SELECT + f" WHERE n.kind = {int(Kind.EPISODE)} AND n.stamp <= ? AND t.body LIKE ? ESCAPE '\\'"
         " ORDER BY n.stamp DESC, n.id DESC LIMIT ?",
-        (f"%{pattern}%", limit),
+        (until, f"%{pattern}%", limit),
     )
 
 
-def last(conn: sqlite3.Connection, n: int = 1) -> list[Episode]:
-    """Return the n episodes that somebody started last, the newest first; where those are fewer, linked ones too."""
-    newest = f"{_SELECT} WHERE n.kind = {int(Kind.EPISODE)} AND e.explicit = ? ORDER BY n.stamp DESC, n.id DESC LIMIT ?"
-    started = _records(conn, newest, (1, n))
-    linked = _records(conn, newest, (0, n - len(started))) if len(started) < n else []
+def last(conn: sqlite3.Connection, n: int = 1, until: int = LAST) -> list[Episode]:
+    """Return the n episodes that somebody started last, the newest first; where those are fewer, linked ones too.
+
+    Args:
+        until: ns; episodes that began later are left out.
+    """
+    newest = (
+        f"{_SELECT} WHERE n.kind = {int(Kind.EPISODE)} AND n.stamp <= ? AND e.explicit = ?"
+        " ORDER BY n.stamp DESC, n.id DESC LIMIT ?"
+    )
+    started = _records(conn, newest, (until, 1, n))
+    linked = _records(conn, newest, (until, 0, n - len(started))) if len(started) < n else []
     return sorted(started + linked, key=lambda episode: (episode.start, episode.id), reverse=True)
 
 

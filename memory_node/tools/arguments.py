@@ -9,6 +9,8 @@ from memory_node.errors import InvalidArgument
 
 DEFAULT_LIMIT = 10
 MOST = 1000
+LONGEST_SPAN = 1e8
+"""Minutes that count as all the time there was: what is longer is taken as this."""
 LONGEST_QUERY = 2000
 """Characters of a query that are read; what comes after them has no part in the answer."""
 

@@ -35,8 +35,9 @@ class ToolContext:
         get_settings: the settings of this moment; some change at run time.
         clock: the node's clock.
         embed: vector of a query, float32 (D,), or None without an embedder; may raise EmbedderError.
-        get_pose: the robot's latest pose in the memory's frame, or None.
+        get_pose: the robot's latest pose in the memory's frame that is not later than now, or None.
         get_map_id: the present map.
+        get_newest: the largest stamp of any row (ns).
         note_recall: takes ids of nodes that were used; writes later, off the query path.
         stale_limits: layer -> age (s) at which its readings are stale, where it is not the setting's.
     """
@@ -48,6 +49,7 @@ class ToolContext:
     embed: Callable[[str], NDArray[np.float32] | None]
     get_pose: Callable[[], Pose | None]
     get_map_id: Callable[[], str]
+    get_newest: Callable[[], int]
     note_recall: Callable[[Iterable[int]], None]
     stale_limits: dict[str, float] = field(default_factory=dict)
 
@@ -87,7 +89,10 @@ class ToolContext:
             return None
 
     def resolve(self, filter: Filter | None, kinds: tuple[Kind, ...]) -> Resolved:
-        """Return the filter with names as ids and times as ns; `kinds` is what an empty filter.kinds means here."""
+        """Return the filter with names as ids and times as ns; `kinds` is what an empty filter.kinds means here.
+
+        What is stamped later than now passes only where the filter asks for a later time.
+        """
         settings = self.settings
         with self.db.read() as conn:
             return filters.resolve(
@@ -98,4 +103,5 @@ class ToolContext:
                 time_zone=settings.time_zone,
                 frame=settings.frame,
                 map_id=self.map_id,
+                newest=self.get_newest(),
             )

@@ -21,7 +21,7 @@ def episode_summary(
     Args:
         episode_id: one episode by id; the other arguments are not read then.
         task_name: words that the name holds, in any case; "" is any name.
-        last_n: the latest so many, 0 is 1.
+        last_n: the latest so many that began until now, 0 is 1.
 
     Raises:
         InvalidArgument: naming the argument.
@@ -30,7 +30,7 @@ def episode_summary(
         raise InvalidArgument("episode_id", f"got {episode_id!r}, allowed is an id, or 0")
     last, name = checked_limit(last_n, "last_n", default=1), checked_query(task_name, "task_name")
     with context.db.read() as conn:
-        chosen = _chosen(conn, min(episode_id, 2**63 - 1), name, last)
+        chosen = _chosen(conn, min(episode_id, 2**63 - 1), name, last, context.now_ns())
         found = tuple(inner for episode in chosen for inner in _with_nested(conn, episode))[:MOST]
     if not found:
         about = f' named like "{shortened(name, 60)}"' if name else ""
@@ -38,13 +38,13 @@ def episode_summary(
     return EpisodeSummaryResult(text=_text(context, found, len(chosen)), episodes=found)
 
 
-def _chosen(conn: sqlite3.Connection, episode_id: int, name: str, last: int) -> list[Episode]:
+def _chosen(conn: sqlite3.Connection, episode_id: int, name: str, last: int, now: int) -> list[Episode]:
     if episode_id != NO_ID:
         episode = rows.get(conn, episode_id)
         if episode is None:
             raise InvalidArgument("episode_id", f"there is no episode {episode_id}")
         return [episode]
-    chosen = rows.find(conn, name, last) if name else rows.last(conn, last)
+    chosen = rows.find(conn, name, last, now) if name else rows.last(conn, last, now)
     ids = {episode.id for episode in chosen}
     # A nested one is told with its parent.
     return [episode for episode in chosen if not ids.intersection(_ancestors(conn, episode))]

@@ -12,7 +12,7 @@ from memory_node.retrieval.folding import SAME_PLACE
 from memory_node.storage import entities as entity_rows
 from memory_node.storage import gists as gist_rows
 from memory_node.tools import matches as as_matches
-from memory_node.tools.arguments import checked_amount
+from memory_node.tools.arguments import LONGEST_SPAN, checked_amount
 from memory_node.tools.body_status import latest_readings
 from memory_node.tools.context import ToolContext
 from memory_node.tools.results import BodyReading, ContextResult, Match
@@ -51,16 +51,16 @@ def get_current_context(context: ToolContext, radius: float = 0.0, recent_minute
         InvalidArgument: naming the argument.
     """
     radius = checked_amount(radius, "radius", RADIUS)
-    minutes = checked_amount(recent_minutes, "recent_minutes", RECENT_MINUTES)
+    minutes = min(checked_amount(recent_minutes, "recent_minutes", RECENT_MINUTES), LONGEST_SPAN)
     now, pose = context.now_ns(), context.pose()
     with context.db.read() as conn:
         around = _around(context, conn, pose, radius) if pose else _Around()
-        recent = _recent(context, conn, now - min(round(minutes * 60 * SECOND), 2**61))
+        recent = _recent(context, conn, now - round(minutes * 60 * SECOND))
     result = ContextResult(
         position=pose.position if pose else None,
         frame=pose.frame if pose else context.frame,
         position_stamp=pose.stamp if pose else None,
-        position_age=max(0.0, (now - pose.stamp) / SECOND) if pose else None,
+        position_age=(now - pose.stamp) / SECOND if pose else None,
         heading=pose.yaw if pose else None,
         nearby=around.observations,
         recent=recent,

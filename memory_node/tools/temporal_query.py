@@ -10,7 +10,7 @@ from memory_node.errors import InvalidArgument
 from memory_node.graph import Filter, Gist, Kind
 from memory_node.storage import gists
 from memory_node.tools import matches as as_matches
-from memory_node.tools.arguments import checked_limit
+from memory_node.tools.arguments import LONGEST_SPAN, checked_limit
 from memory_node.tools.context import ToolContext
 from memory_node.tools.results import Match, TemporalQueryResult
 from memory_node.tools.wording import Wording, counted, told
@@ -69,7 +69,7 @@ def _since(resolved: Resolved, minutes: float, now: int) -> Resolved:
         raise InvalidArgument("last_n_minutes", f"got {minutes!r}, allowed is a finite number of at least 0")
     if minutes == 0:
         return resolved
-    after = max(now - round(min(minutes, 1e8) * 60e9), -(2**62))
+    after = max(now - round(min(minutes, LONGEST_SPAN) * 60e9), -(2**62))
     return replace(resolved, after=after if resolved.after is None else max(after, resolved.after))
 
 

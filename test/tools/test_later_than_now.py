@@ -1,0 +1,93 @@
+"""What is stamped later than now is no part of "now", "latest" and "the last minutes", whatever clock it came from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from support.fakes import SECOND, FakeClock, WordEmbedder
+
+from memory_node.graph import Detection, Filter, Pose
+from memory_node.memory import Memory
+
+START = 1_772_611_200  # where the clock stands, 2026-03-04 08:00:00 UTC
+
+
+@pytest.fixture
+def looped(open_memory: Callable[..., Memory], clock: FakeClock) -> Memory:
+    """A loop of a bag that ended at 08:30, and a minute of the next one, which began again at 08:00."""
+    memory = open_memory(embedder=WordEmbedder())
+    clock.set(START + 1800)
+    _live(memory, "later")
+    clock.set(START)
+    assert memory.check_clock() == "clock went back"
+    _live(memory, "present")
+    clock.advance(60)
+    return memory
+
+
+def _live(memory: Memory, name: str) -> None:
+    episode = memory.start_episode(f"{name} round")
+    memory.record(f"{name} text", layer="scene", position=(0.0, 0.0, 0.0))
+    memory.record_detections([Detection(f"{name} cup", 0.9, (1.0, 0.0, 0.0))], pose=(0.0, 0.0, 0.0, 0.0))
+    memory.end_episode(episode)
+    memory.flush()
+    assert memory.wait_embedded()
+
+
+def _texts(found: object) -> set[str]:
+    return {match.text for match in found.matches}  # type: ignore[attr-defined]
+
+
+PRESENT = {"present text", "present cup"}
+
+
+def test_temporal_query_is_bounded_by_now_unless_a_later_time_is_asked_for(looped: Memory) -> None:
+    assert _texts(looped.temporal_query()) == PRESENT
+    assert _texts(looped.temporal_query(order="oldest")) == PRESENT
+    assert _texts(looped.temporal_query(last_n_minutes=10)) == PRESENT
+    assert _texts(looped.temporal_query(Filter(time_after="-10m"))) == PRESENT
+    later = {"later text", "later cup"}
+    assert _texts(looped.temporal_query(Filter(time_before="2026-03-04T09:00:00"))) == PRESENT | later
+    assert _texts(looped.temporal_query(Filter(time_after="2026-03-04T08:20:00"))) == later
+
+
+def test_the_other_tools_are_bounded_by_now(looped: Memory) -> None:
+    for filter in (Filter(), Filter(time_after="-10m")):
+        found = _texts(looped.semantic_search("later text", filter=filter))
+        assert "present text" in found and not any("later" in text for text in found)
+    assert _texts(looped.spatial_query((0.0, 0.0), 5.0)) == PRESENT
+    assert {match.text for match in looped.get_current_context().recent} == PRESENT
+    assert [entity.name for entity in looped.entity_query(last_seen_after="-10m").entities] == ["present cup"]
+    assert [entity.name for entity in looped.entity_query().entities] == ["present cup"]
+    assert looped.locate("present cup").found and not looped.locate("later cup").found
+    assert not any("later" in text for text in _texts(looped.recall("later cup")))
+
+
+def test_the_last_episode_began_before_now(looped: Memory) -> None:
+    assert [episode.name for episode in looped.episode_summary().episodes] == ["present round"]
+    assert [episode.name for episode in looped.episode_summary(last_n=9).episodes] == ["present round"]
+    assert [episode.name for episode in looped.episode_summary(task_name="round").episodes] == ["present round"]
+
+
+def test_a_stamp_seconds_ahead_counts_once_its_time_has_come(memory: Memory, clock: FakeClock) -> None:
+    memory.record("ahead", layer="scene", stamp=clock.ns + 4 * SECOND)
+    memory.record("present", layer="scene")
+    memory.flush()
+    assert [match.text for match in memory.temporal_query(limit=1).matches] == ["present"]
+    clock.advance(5)
+    assert [match.text for match in memory.temporal_query(limit=1).matches] == ["ahead"]
+
+
+def test_a_pose_ahead_of_now_is_not_where_the_robot_is(memory: Memory, clock: FakeClock) -> None:
+    memory.update_pose(Pose(clock.ns - SECOND, (1.0, 1.0, 0.0), 0.0))
+    memory.update_pose(Pose(clock.ns + 4 * SECOND, (9.0, 9.0, 0.0), 0.0))
+    context = memory.get_current_context()
+    assert (context.position, context.position_age) == ((1.0, 1.0, 0.0), 1.0)
+    assert memory.status().position_age == 1.0
+
+
+def test_minutes_beyond_all_time_are_all_time(memory: Memory) -> None:
+    memory.record("old", layer="scene", stamp=0)
+    memory.flush()
+    assert [match.text for match in memory.get_current_context(recent_minutes=1e300).recent] == ["old"]
