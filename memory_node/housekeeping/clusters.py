@@ -61,6 +61,10 @@ def divide(
         low, high = points.min(axis=0), points.max(axis=0)
         axis = int(np.argmax(high - low))
         upper = points[:, axis] > (low[axis] + high[axis]) / 2
+        if not upper.any():
+            # The middle of two neighbouring floats is the upper one.
+            yield part
+            continue
         open_ += [part[upper], part[~upper]]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -273,3 +274,10 @@ def test_many_rows_at_one_spot_count_as_many_samples() -> None:
     points = np.array([[0.0, 0.0, 0.0]] * 3 + [[50.0, 0.0, 0.0]] * 2)
     (part,), noise = clusters.cluster(points, 3.0, 3, 5.0)
     assert part.tolist() == [0, 1, 2] and noise.tolist() == [3, 4]
+
+
+@pytest.mark.parametrize("x", [1.0, np.nextafter(1.0, 2.0), 1e8, np.nextafter(1e8, 0.0)])
+def test_a_part_that_no_middle_divides_is_left_whole(x: float) -> None:
+    points = np.array([[x, 0.0, 0.0], [np.nextafter(x, np.inf), 0.0, 0.0]] * 2)
+    parts = list(itertools.islice(clusters.divide(points, np.arange(4), 5.0, np.full(4, 9.0)), 5))
+    assert sorted(np.concatenate(parts).tolist()) == [0, 1, 2, 3] and all(len(part) for part in parts)
