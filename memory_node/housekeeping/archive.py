@@ -124,7 +124,7 @@ def _readings(conn: sqlite3.Connection, context: JobContext, ages: Ages) -> _Bat
 
 
 class Bound:
-    """Removes the oldest archived rows while the database is larger than `max_db_mb`."""
+    """Removes the oldest archived rows while the database is larger than `max_db_mb`, but no demoted note."""
 
     name = "bound"
 
@@ -142,7 +142,8 @@ class Bound:
         with context.db.read() as conn:
             rows = conn.execute(
                 "SELECT id FROM node INDEXED BY node_kind_stamp"
-                f" WHERE kind = {int(Kind.OBSERVATION)} AND tier = {int(Tier.ARCHIVED)}"
+                f" WHERE kind = {int(Kind.OBSERVATION)} AND tier = {int(Tier.ARCHIVED)} AND NOT EXISTS"
+                f" (SELECT 1 FROM edge WHERE target = node.id AND type = {int(EdgeType.SUPERSEDES)})"
                 f" ORDER BY stamp, id LIMIT {CHUNK}"
             ).fetchall()
         if not rows:

@@ -234,6 +234,20 @@ def test_a_full_file_without_archived_rows_is_told_once(tmp_path: Path, caplog: 
         assert tiers(store, ids) == {Tier.SHORT_TERM}
 
 
+def test_a_demoted_note_is_not_removed_from_a_full_file(tmp_path: Path) -> None:
+    with Store(tmp_path / "m.db") as store:
+        old, new = store.note("the key lies under the mat", DAY), store.note("the key lies under the mat", DAY + 1)
+        store.run("duplicates")
+        assert store.node(old).tier is Tier.ARCHIVED
+        ids = fill(store, 2000)
+        store.clock.advance(9000)
+        store.run()
+        store.settings = store.settings.changed(max_db_mb=0.01)
+        store.run("bound")
+        assert [row[0] for row in store.all("SELECT id FROM node WHERE kind = 1 ORDER BY id")] == [old, new]
+        assert len(ids) == 2000 and store.node(old).text == "the key lies under the mat"
+
+
 # ---- use
 
 
