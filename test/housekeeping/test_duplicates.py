@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -176,3 +178,13 @@ def test_snapshots_are_taken_when_something_changed(store: Store) -> None:
     store.note("the window is broken", now(store))
     store.run("snapshots")
     assert saved == [1, 1]
+
+
+def test_a_snapshot_is_told_in_one_line(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "memory_node.housekeeping")
+    store.add_many([(f"a red chair {i}", now(store) + i, None, "scene") for i in range(500)])
+    caplog.clear()
+    store.run("snapshots"), store.run("snapshots")
+    (record,) = caplog.records
+    moved = re.search(r"job snapshots: .* (\d+\.\d) MB of write-ahead log", record.message)
+    assert moved is not None and float(moved[1]) > 0.0
