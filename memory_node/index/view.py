@@ -102,7 +102,7 @@ class View:
         self.count = count
         self.version = version
         self.base = base
-        self._shares: dict[RowFilter, float] = {}
+        self._last_share: tuple[RowFilter | None, float] = None, 0.0
 
     def alive(self) -> Slots:
         """Slots of all rows that are not removed."""
@@ -147,11 +147,13 @@ class View:
         return slots[self._dear(rows, slots)]
 
     def share(self, rows: RowFilter) -> float:
-        """Share of rows that pass, exact for small tables, else estimated from a sample; one query asks repeatedly."""
-        if rows not in self._shares:
+        """Share of rows that pass, exact for small tables, else estimated from a sample."""
+        asked, share = self._last_share
+        if asked != rows:
             slots = np.arange(0, self.count, max(1, self.count // SAMPLE))
-            self._shares[rows] = float(self.passes(rows, slots).mean()) if self.count else 0.0
-        return self._shares[rows]
+            share = float(self.passes(rows, slots).mean()) if self.count else 0.0
+            self._last_share = rows, share  # one query asks several times
+        return share
 
     def ended_since(self, after: int) -> Slots:
         """Slots that ended at after (ns) or later: of the base by last_stamp, then the tail; dead ones among them."""

@@ -104,25 +104,28 @@ def scores(confidence: ArrayLike, last_seen: ArrayLike, newest: int, halflife: f
 
 
 def _places(group: Sequence[Evidence]) -> list[Scored]:
+    from scipy.spatial.distance import pdist, squareform
+
     points = np.array([piece.position for piece in group])
-    numbers = _numbers(points)
-    spots = _spots(points, group, numbers)
-    found = []
-    for number, spot in enumerate(spots):
-        inside = np.flatnonzero(numbers == number).tolist()
-        radius = float(np.linalg.norm(points[inside] - spot, axis=1).max())
-        x, y, z = spot.tolist()
-        found.append(_gathered([group[i] for i in inside], (x, y, z), radius))
-    return found
+    distances = pdist(points)
+    numbers = _numbers(distances) if len(group) > 1 else np.zeros(1, dtype=np.int64)
+    spots = _spots(points, squareform(distances), group, numbers)
+    apart = np.linalg.norm(points - spots[numbers], axis=1)
+    radii = np.zeros(len(spots))
+    np.maximum.at(radii, numbers, apart)
+    members: list[list[Evidence]] = [[] for _ in spots]
+    for number, piece in zip(numbers.tolist(), group, strict=True):
+        members[number].append(piece)
+    told = zip(members, spots.tolist(), radii.tolist(), strict=True)
+    return [_gathered(pieces, (x, y, z), radius) for pieces, (x, y, z), radius in told]
 
 
-def _numbers(points: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the number of the cluster, from 0 on, that each of points (N, 3) belongs to."""
+def _numbers(distances: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the number of the cluster, from 0 on, that each point belongs to, of their pairwise distances."""
     from scipy.cluster.hierarchy import fcluster, linkage
 
-    if len(points) == 1:
-        return np.zeros(1, dtype=np.int64)
-    return np.asarray(fcluster(linkage(points, method="average"), t=REACH, criterion="distance"), dtype=np.int64) - 1
+    clusters = fcluster(linkage(distances, method="average"), t=REACH, criterion="distance")
+    return np.asarray(clusters, dtype=np.int64) - 1
 
 
 def _gathered(members: Sequence[Evidence], position: Position, radius: float) -> Scored:
@@ -138,29 +141,35 @@ def _gathered(members: Sequence[Evidence], position: Position, radius: float) ->
 
 
 def _spots(
-    points: NDArray[np.float64], pieces: Sequence[Evidence], numbers: NDArray[np.int64]
+    points: NDArray[np.float64],
+    distances: NDArray[np.float64],
+    pieces: Sequence[Evidence],
+    numbers: NDArray[np.int64],
 ) -> NDArray[np.float64]:
     """Return where the evidence of each cluster, (C, 3), weighed by its relevance, is densest.
 
     A mean over all would lie between the good evidence and the middle of the weak: this is a mean shift from the best
     supported piece. Comaniciu and Meer, Mean Shift: A Robust Approach Toward Feature Space Analysis (2002).
     """
+    count = int(numbers.max()) + 1
     relevance = np.array([piece.relevance for piece in pieces])
-    inside = numbers == np.arange(numbers.max() + 1)[:, None]
-    best = np.where(inside, relevance, 0.0).max(axis=1)[numbers]
-    weights = np.exp((relevance - best) / SHARPNESS) * np.log1p([piece.support for piece in pieces])
-    density = (_kernel(points, points) * (numbers[:, None] == numbers)) @ weights
-    spots: NDArray[np.float64] = points[np.where(inside, density, -1.0).argmax(axis=1)]
+    best = np.zeros(count)
+    np.maximum.at(best, numbers, relevance)
+    weights = np.exp((relevance - best[numbers]) / SHARPNESS) * np.log1p([piece.support for piece in pieces])
+    density = (_kernel(distances**2) * (numbers[:, None] == numbers)) @ weights
+    spots: NDArray[np.float64] = np.empty((count, 3))
+    rising = np.argsort(density, kind="stable")
+    spots[numbers[rising]] = points[rising]  # the densest of each cluster is written last
     for _ in range(SHIFTS):
-        pull = _kernel(spots, points) * inside * weights
-        spots = pull @ points / pull.sum(axis=1, keepdims=True)
+        pull = weights * _kernel(((points - spots[numbers]) ** 2).sum(axis=1))
+        total = np.bincount(numbers, pull, count)
+        spots = np.stack([np.bincount(numbers, pull * axis, count) / total for axis in points.T], axis=1)
     return spots
 
 
-def _kernel(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How much points (M, 3) and (N, 3) are one spot, (M, N)."""
-    apart = ((one[:, None, :] - other[None, :, :]) ** 2).sum(axis=2)
-    return np.asarray(np.exp(-0.5 * apart / SPREAD**2))
+def _kernel(squares: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How much points at squared distances (m²) are one spot, 0..1."""
+    return np.asarray(np.exp(squares * (-0.5 / SPREAD**2)))
 
 
 def _source(members: Sequence[Evidence]) -> PositionSource:

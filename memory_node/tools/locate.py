@@ -194,8 +194,8 @@ def _elsewhere(conn: sqlite3.Connection, spoken: Sequence[Scored], things: Thing
     centres = np.array([scored.place.position[:2] for scored in spoken])
     reach = SAME_PLACE + np.array([scored.place.radius for scored in spoken])
     own_map = np.array([maps.get(scored.place.map_id, NO_ID) for scored in spoken])
-    apart = np.hypot(*(centres[:, None] - things.positions[:, :2]).transpose(2, 0, 1))
-    at = (apart <= reach[:, None]) & (own_map[:, None] == things.maps)
+    squares = sum((centres[:, None, axis] - things.positions[:, axis]) ** 2 for axis in (0, 1))
+    at = (squares <= reach[:, None] ** 2) & (own_map[:, None] == things.maps)
     return [scored for scored, known in zip(spoken, at.any(axis=1).tolist(), strict=True) if not known]
 
 
