@@ -26,12 +26,13 @@ from memory_node.ingest.clockwatch import ClockWatch, clock_kind
 from memory_node.ingest.embedding import EmbeddingQueue
 from memory_node.ingest.entities import EntityTracker
 from memory_node.ingest.recorder import Recorder
+from memory_node.ingest.repeats import Held, Sought
 from memory_node.ingest.situation import Situation
 from memory_node.ingest.track import PositionTrack
 from memory_node.ingest.writer import BatchWriter
 from memory_node.retrieval.chunks import split
 from memory_node.retrieval.search import Searcher
-from memory_node.storage import episodes, sessions, usage, vectors
+from memory_node.storage import episodes, nodes, sessions, usage, vectors
 from memory_node.storage.database import Database, Transaction
 from memory_node.tools.context import ToolContext
 
@@ -122,7 +123,7 @@ class Rooms:
         self.entities = EntityTracker(self.settings, self._label_vectors)
         self.writer = BatchWriter(self.db, self.settings, self.entities, self._given_model, self.clock.now_ns)
         self.buffer = WorkingBuffer(self.writer.write, self.settings)
-        self.recorder = Recorder(self.buffer, self.situation, self.settings, self.db.new_id, self._dim)
+        self.recorder = Recorder(self.buffer, self.situation, self.settings, self.db.new_id, self._dim, self._stored)
         if self.embedding is not None:
             self.db.add_listener(self.embedding.notify)
             self.embedding.start()
@@ -313,6 +314,12 @@ class Rooms:
         """Unit vectors of those labels that have one stored; in the writer thread, so never embedded here."""
         model = self.projections.model
         return {} if model is None else vectors.of_bodies(conn, model.id, labels)
+
+    def _stored(self, sought: Sought) -> list[Held]:
+        """Rows that a reading could repeat, out of SQLite."""
+        with self.db.read() as conn:
+            found = nodes.repeatable(conn, sought.layer, sought.text, sought.first, sought.after, sought.before)
+        return [Held(*row) for row in found]
 
     def _dim(self) -> int | None:
         model = self.projections.model

@@ -84,6 +84,8 @@ def status_of(rooms: Rooms) -> MemoryStatus:
     tiers = np.bincount(view.columns["tier"][seen], minlength=len(Tier))
     model = rooms.projections.model
     situation = rooms.situation
+    if not rooms.db.read_only:
+        rooms.recorder.take_refusals()
 
     def count(kind: Kind) -> int:
         return int(kinds[kind]) + archived.get(kind, 0)

@@ -26,10 +26,15 @@ _FAILURES_KEPT = 100  # of each thread that adds and never flushes
 
 @dataclass(frozen=True)
 class Repeat:
-    """A reading that is counted on a row that is stored already (or is ahead of it in the buffer)."""
+    """A reading that is counted on a row that is stored already (or is ahead of it in the buffer).
 
-    id: int
-    stamp: int
+    Attributes:
+        node: the reading under the row's id, so that it becomes the row when the one ahead of it was refused.
+        vector: of its text, float32 (dim,), or None.
+    """
+
+    node: Node
+    vector: NDArray[np.float32] | None = None
 
 
 @dataclass(frozen=True)
@@ -84,6 +89,7 @@ class WorkingBuffer:
         self._closing = False
         self.refused = 0
         """Rows that could not be committed since the start."""
+        self._refusals: list[Entry] = []
         self._thread = threading.Thread(target=self._run, name="memory-buffer", daemon=True)
         self._thread.start()
 
@@ -143,6 +149,14 @@ class WorkingBuffer:
         """Wait until what the calling thread added has left the buffer, written or refused."""
         self.wait(self._owner().newest)
 
+    def take_refusals(self) -> list[Entry]:
+        """Return the entries that were refused since the last call."""
+        if not self._refusals:
+            return []
+        with self._state:
+            taken, self._refusals = self._refusals, []
+        return taken
+
     def drain(self) -> None:
         """Wait until everything added so far has left the buffer; the next flush tells what was refused."""
         self.wait(self._added)
@@ -183,7 +197,9 @@ class WorkingBuffer:
             failures = self._write([entry for entry, _ in batch])
             with self._state:
                 for place, error in failures.items():
-                    self._remember(batch[place][1], self._done + 1 + place, error)
+                    entry, owner = batch[place]
+                    self._remember(owner, self._done + 1 + place, error)
+                    self._refusals.append(entry)
                 self._done += len(batch)
                 self._rows -= self._writing
                 self._writing = 0

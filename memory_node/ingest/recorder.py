@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from memory_node.errors import InvalidArgument
@@ -18,8 +18,8 @@ from memory_node.ingest.arguments import (
     checked_vector,
 )
 from memory_node.ingest.buffer import Entry, Repeat, WorkingBuffer
-from memory_node.ingest.repeats import RepeatFolder
-from memory_node.ingest.situation import Situation
+from memory_node.ingest.repeats import Held, RepeatFolder, Sought
+from memory_node.ingest.situation import LayerCounts, Situation
 from memory_node.ingest.track import is_sane_position
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ class Recorder:
     Args:
         new_id: gives the next id of the one id space.
         dim: returns the length that given vectors must have, or None while none is known.
+        stored: looks up stored rows that a reading could repeat.
     """
 
     def __init__(
@@ -46,17 +47,35 @@ class Recorder:
         settings: Callable[[], Settings],
         new_id: Callable[[], int],
         dim: Callable[[], int | None],
+        stored: Callable[[Sought], Iterable[Held]],
     ) -> None:
         self._buffer = buffer
         self._situation = situation
         self._settings = settings
         self._new_id = new_id
         self._dim = dim
-        self._folder = RepeatFolder()
+        self._stored = stored
+        self._folder = RepeatFolder(self._committed)
 
     def wait_for_own(self) -> None:
         """Wait until the calling thread's rows have left the buffer: a thread reads its own writes."""
         self._buffer.wait_own()
+
+    def take_refusals(self) -> None:
+        """Count what was refused since the last call as refused, and let no later reading repeat it."""
+        for entry in self._buffer.take_refusals():
+            with self._situation.lock:
+                for node in entry.nodes:
+                    self._folder.forget(node.id)
+                    self._refused(node.layer, entry.internal).stored -= 1
+                for repeat in entry.repeats:
+                    self._refused(repeat.node.layer, entry.internal).folded -= 1
+
+    def _refused(self, layer: str, internal: bool) -> LayerCounts:
+        counts = self._situation.counts(layer, internal)
+        counts.received -= 1
+        counts.refused += 1
+        return counts
 
     def forget_repeats(self) -> None:
         """Let no later reading repeat an earlier one: the session, map or episode is another one."""
@@ -192,20 +211,24 @@ class Recorder:
             fresh: list[Node] = []
             repeats: list[Repeat] = []
             ids: list[int] = []
-            repeated = [None] * len(nodes) if internal or vectors else self._repeated(nodes)
-            for node, known in zip(nodes, repeated, strict=True):
+            self.take_refusals()
+            repeated = [None] * len(nodes) if internal else self._repeated(nodes)
+            given: list[NDArray[np.float32] | None] = []
+            for node, known, vector in zip(nodes, repeated, vectors or [None] * len(nodes), strict=True):
+                row = self._marked(node, self._new_id() if known is None else known)
+                ids.append(row.id)
                 if known is None:
-                    fresh.append(self._marked(node))
-                    ids.append(fresh[-1].id)
+                    fresh.append(row)
+                    given.append(vector)
                 else:
-                    repeats.append(Repeat(known, node.stamp))
-                    ids.append(known)
+                    repeats.append(Repeat(row, vector))
             counts.received += len(nodes)
             counts.stored += len(fresh)
             counts.folded += len(repeats)
             if nodes:
                 counts.last_stamp = nodes[-1].stamp
-            entry = Entry(tuple(fresh), tuple(repeats), look(ids) if look else None, vectors, internal)
+            self._remember(fresh)
+            entry = Entry(tuple(fresh), tuple(repeats), look(ids) if look else None, tuple(given), internal)
             # Under the lock, so that a row is in the buffer before its repeats are.
             self._buffer.add(entry)
         return ids
@@ -216,19 +239,26 @@ class Recorder:
             return [None] * len(nodes)
         return self._folder.find(nodes, settings.fold_radius, round(settings.fold_window * _SECOND))
 
-    def _marked(self, node: Node) -> Node:
+    def _remember(self, rows: Sequence[Node]) -> None:
+        if self._settings().fold_repeats:
+            for row in rows:
+                self._folder.remember(row)
+
+    def _committed(self, sought: Sought) -> Iterable[Held]:
+        """Rows that a reading could repeat and that the folder let go of; some of them may still wait."""
+        self._buffer.drain()
+        return self._stored(sought)
+
+    def _marked(self, node: Node, id: int) -> Node:
         situation = self._situation
         marks = {
-            "id": self._new_id(),
+            "id": id,
             "frame": situation.frame if node.position is not None else "",
             "map_id": situation.map_id,
             "session_id": situation.session_id,
             "episode_id": situation.episode_id,
         }
-        row = _replace(node, marks)
-        if self._settings().fold_repeats:
-            self._folder.remember(row)
-        return row
+        return _replace(node, marks)
 
 
 def _replace(node: Node, marks: Mapping[str, Any]) -> Node:

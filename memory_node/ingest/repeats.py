@@ -4,27 +4,63 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import product
 
 from memory_node.graph import Node, Position
 
-_KEYS = 4096
-_PLACES = 16
+MOST = 50_000
+"""Rows that are remembered, about 20 MB of them; what is older is looked up where it is stored."""
+LATE = 10 * 1_000_000_000
+"""ns: a row is remembered for so much longer than the window, for readings that come late."""
+_WIDER = 1.001  # a cell is a little wider than the radius, so that rounding puts no neighbour two cells away
 
 
-@dataclass(frozen=True)
-class _Last:
+@dataclass
+class Held:
+    """A row that may be repeated: id, position (m) or None, stamp (ns) of its last reading."""
+
     id: int
     position: Position | None
     stamp: int
 
 
-class RepeatFolder:
-    """Remembers the last rows of each (layer, text), bounded in number. Not thread-safe: the recorder locks."""
+@dataclass(frozen=True)
+class Sought:
+    """Which stored rows a reading could repeat: their layer and text, ids from first on, last stamps (ns) in a span."""
 
-    def __init__(self) -> None:
-        self._last: OrderedDict[tuple[str, str | None], list[_Last]] = OrderedDict()
+    layer: str
+    text: str
+    first: int
+    after: int
+    before: int
+
+
+_Cell = tuple[str, str | None, int | None, int | None]
+
+
+class RepeatFolder:
+    """Knows the last rows of each layer, text and place. Not thread-safe: the recorder locks.
+
+    Remembered is what was read within the window, but no more than MOST; a reading that could repeat a row let go of
+    is looked up in the store, so nothing is missed.
+
+    Args:
+        stored: returns the stored rows that a reading could repeat, whatever their place.
+    """
+
+    def __init__(self, stored: Callable[[Sought], Iterable[Held]]) -> None:
+        self._stored = stored
+        self._rows: OrderedDict[int, tuple[_Cell, Held]] = OrderedDict()  # the one read last comes last
+        self._cells: dict[_Cell, list[Held]] = {}
+        self._width = 1.0
+        self._window = 0
+        self._first: int | None = None
+        self._let_go: dict[str, int] = {}  # by layer, stamp of the newest row that is no longer remembered
+
+    def __len__(self) -> int:
+        return len(self._rows)
 
     def find(self, readings: Sequence[Node], radius: float, window_ns: int) -> list[int | None]:
         """Return the id of the row that each reading of one message repeats, None where it is new.
@@ -35,38 +71,94 @@ class RepeatFolder:
             readings: positions in m, or None; unknown places repeat only unknown places.
             radius: m; window_ns: a repeat's stamp lies in [last, last + window].
         """
+        self._settle(radius, window_ns)
         pairs = sorted(
-            (apart, index, place)
-            for index, reading in enumerate(readings)
-            for place, last in enumerate(self._last.get((reading.layer, reading.text), ()))
-            if 0 <= reading.stamp - last.stamp <= window_ns
-            and (apart := _distance(reading.position, last.position)) <= radius
+            (
+                (apart, index, held.id, held)
+                for index, reading in enumerate(readings)
+                for held in self._candidates(reading)
+                if 0 <= reading.stamp - held.stamp <= window_ns
+                and (apart := _distance(reading.position, held.position)) <= radius
+            ),
+            key=lambda pair: pair[:3],
         )
         found: list[int | None] = [None] * len(readings)
         taken: set[int] = set()
-        for _, index, place in pairs:
-            key = (readings[index].layer, readings[index].text)
-            last = self._last[key][place]
-            if found[index] is None and last.id not in taken:
-                found[index] = last.id
-                taken.add(last.id)
-                self._last[key][place] = replace(last, stamp=readings[index].stamp)
-                self._last.move_to_end(key)
+        for _, index, id_, held in pairs:
+            if found[index] is None and id_ not in taken:
+                found[index] = id_
+                taken.add(id_)
+                reading = readings[index]
+                self._put(reading, Held(id_, held.position, reading.stamp))
         return found
 
     def remember(self, row: Node) -> None:
         """Note a new row as one that later readings may repeat."""
-        key = (row.layer, row.text)
-        lasts = self._last.setdefault(key, [])
-        lasts.append(_Last(row.id, row.position, row.stamp))
-        del lasts[:-_PLACES]
-        self._last.move_to_end(key)
-        while len(self._last) > _KEYS:
-            self._last.popitem(last=False)
+        if self._first is None:
+            self._first = row.id
+        self._put(row, Held(row.id, row.position, row.stamp))
+
+    def forget(self, id: int) -> None:
+        """Let no later reading repeat this row: it was refused."""
+        if id in self._rows:
+            self._drop(id)
 
     def clear(self) -> None:
-        """Forget everything: after a new session, a change of map, or a batch that was refused."""
-        self._last.clear()
+        """Forget everything: after a new session, a change of map, or of the episode."""
+        self._rows.clear()
+        self._cells.clear()
+        self._let_go.clear()
+        self._first = None
+
+    def _settle(self, radius: float, window_ns: int) -> None:
+        """Take radius and window; another radius is another grid."""
+        self._window = window_ns
+        width = radius * _WIDER or 1.0
+        if width != self._width:
+            self._width = width
+            rows = list(self._rows.values())
+            self._rows.clear()
+            self._cells.clear()
+            for (layer, text, _, _), held in rows:
+                self._add(self._cell(layer, text, held.position), held)
+
+    def _candidates(self, reading: Node) -> list[Held]:
+        layer, text, x, y = self._cell(reading.layer, reading.text, reading.position)
+        near: list[_Cell] = [(layer, text, x, y)]
+        if x is not None and y is not None:
+            near = [(layer, text, x + dx, y + dy) for dx, dy in product((-1, 0, 1), repeat=2)]
+        held = [one for cell in near for one in self._cells.get(cell, ())]
+        let_go = self._let_go.get(layer)
+        if let_go is None or let_go < reading.stamp - self._window or self._first is None or text is None:
+            return held
+        sought = Sought(layer, text, self._first, reading.stamp - self._window, reading.stamp)
+        return held + [one for one in self._stored(sought) if one.id not in self._rows]
+
+    def _put(self, reading: Node, held: Held) -> None:
+        if held.id in self._rows:
+            self._drop(held.id)
+        self._add(self._cell(reading.layer, reading.text, held.position), held)
+        while True:
+            (layer, *_), oldest = next(iter(self._rows.values()))
+            if len(self._rows) <= MOST and oldest.stamp >= reading.stamp - self._window - LATE:
+                return
+            self._let_go[layer] = max(oldest.stamp, self._let_go.get(layer, oldest.stamp))
+            self._drop(oldest.id)
+
+    def _add(self, cell: _Cell, held: Held) -> None:
+        self._rows[held.id] = (cell, held)
+        self._cells.setdefault(cell, []).append(held)
+
+    def _drop(self, id: int) -> None:
+        cell, held = self._rows.pop(id)
+        self._cells[cell].remove(held)
+        if not self._cells[cell]:
+            del self._cells[cell]
+
+    def _cell(self, layer: str, text: str | None, position: Position | None) -> _Cell:
+        if position is None:
+            return layer, text, None, None
+        return layer, text, math.floor(position[0] / self._width), math.floor(position[1] / self._width)
 
 
 def _distance(a: Position | None, b: Position | None) -> float:

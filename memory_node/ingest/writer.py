@@ -11,7 +11,7 @@ import numpy as np
 
 from memory_node.graph import EVENTS_LAYER, NO_ID, EdgeType, Kind, Look, Node, PositionSource
 from memory_node.ingest.body import BodyEvent, BodyWatch
-from memory_node.ingest.buffer import Entry, Repeat
+from memory_node.ingest.buffer import Entry
 from memory_node.storage import edges, nodes, sessions, vectors
 
 if TYPE_CHECKING:
@@ -66,10 +66,12 @@ class BatchWriter:
         readings = [node for entry in entries if entry.internal for node in entry.nodes]
         events = self._body_events(tx, readings)
         seen = [node for entry in entries if not entry.internal for node in entry.nodes] + events
+        repeats = [repeat.node for entry in entries for repeat in entry.repeats]
+        seen += _orphans(tx, repeats, seen)
         self._name_layers(tx, readings, seen)
         nodes.insert_many(tx, readings + seen)
         self._add_vectors(tx, entries)
-        _count_repeats(tx, [repeat for entry in entries for repeat in entry.repeats])
+        _count_repeats(tx, repeats, seen)
         _join_episodes(tx, readings + seen)
         self._join_events(tx, seen, events)
         for entry in entries:
@@ -97,6 +99,7 @@ class BatchWriter:
             for node, vector in zip(entry.nodes, entry.vectors or (None,) * len(entry.nodes), strict=True)
             if vector is not None
         ]
+        rows += [(r.node.id, r.vector) for entry in entries for r in entry.repeats if r.vector is not None]
         if rows:
             given = np.stack([vector for _, vector in rows])
             text_of = nodes.text_ids(tx.conn, [id for id, _ in rows])
@@ -132,12 +135,27 @@ class BatchWriter:
             edges.add_many(tx, rows)
 
 
-def _count_repeats(tx: Transaction, repeats: Sequence[Repeat]) -> None:
+def _orphans(tx: Transaction, repeats: Sequence[Node], new: Sequence[Node]) -> list[Node]:
+    """The first repeat of each row that is neither stored nor new, since it was refused: it becomes the row."""
+    if not repeats:
+        return []
+    known = {node.id for node in new}
+    known |= nodes.existing(tx.conn, {repeat.id for repeat in repeats} - known)
+    first: dict[int, Node] = {}
+    for repeat in repeats:
+        if repeat.id not in known:
+            first.setdefault(repeat.id, repeat)
+    return list(first.values())
+
+
+def _count_repeats(tx: Transaction, repeats: Sequence[Node], new: Sequence[Node]) -> None:
+    rows = {id(node) for node in new}
     counted: dict[int, tuple[int, int]] = {}
     for repeat in repeats:
-        number, last = counted.get(repeat.id, (0, repeat.stamp))
-        counted[repeat.id] = (number + 1, max(last, repeat.stamp))
-    nodes.count_repeats(tx, [(id, number, last) for id, (number, last) in counted.items()])
+        if id(repeat) not in rows:
+            number, last = counted.get(repeat.id, (0, repeat.stamp))
+            counted[repeat.id] = (number + 1, max(last, repeat.stamp))
+    nodes.count_repeats(tx, [(id_, number, last) for id_, (number, last) in counted.items()])
 
 
 def _join_episodes(tx: Transaction, rows: Sequence[Node]) -> None:

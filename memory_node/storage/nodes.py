@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from memory_node.errors import InvalidArgument
-from memory_node.graph import EVENTS_LAYER, NO_ID, Kind, Node, PositionSource, Tier
+from memory_node.graph import EVENTS_LAYER, NO_ID, EdgeType, Kind, Node, Position, PositionSource, Tier
 from memory_node.storage import texts
 from memory_node.storage.columns import NodeColumns as NodeColumns
 from memory_node.storage.columns import since as since
@@ -214,6 +214,28 @@ def count_repeats(tx: Transaction, repeats: Iterable[tuple[int, int, int]]) -> N
         "UPDATE node SET repeats = repeats + ?, last_stamp = max(last_stamp, ?), revision = ? WHERE id = ?",
         [(number, stamp, tx.revision, id_) for id_, number, stamp in repeats],
     )
+
+
+def existing(conn: sqlite3.Connection, ids: Iterable[int]) -> set[int]:
+    """Return those of the ids that are stored."""
+    sql = "SELECT id FROM node WHERE id IN (SELECT value FROM json_each(?))"
+    return {row[0] for row in conn.execute(sql, (id_table(ids),))}
+
+
+def repeatable(
+    conn: sqlite3.Connection, layer: str, text: str, first: int, after: int, before: int
+) -> list[tuple[int, Position | None, int]]:
+    """Return (id, position in m, last stamp) of observations that a reading of this layer and text may be counted on.
+
+    Args:
+        first: least id. after, before: ns, both included, of the last stamp. What a gist summarises is left out.
+    """
+    sql = f"""SELECT node.id, x, y, z, last_stamp FROM node JOIN layer ON layer.id = layer_id
+              WHERE text_id = ? AND layer.name = ? AND node.id >= ? AND stamp <= ? AND last_stamp BETWEEN ? AND ?
+              AND kind = {Kind.OBSERVATION:d} AND NOT EXISTS
+              (SELECT 1 FROM edge WHERE target = node.id AND type = {EdgeType.SUMMARIZES:d})"""
+    rows = conn.execute(sql, (texts.id_of(conn, text), layer, first, before, after, before))
+    return [(id_, None if x is None else (x, y, z), last) for id_, x, y, z, last in rows]
 
 
 def archived(conn: sqlite3.Connection) -> dict[Kind, int]:

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.fakes import FakeClock
+
 from memory_node.graph import Kind, Node, Position
-from memory_node.ingest.repeats import RepeatFolder
+from memory_node.ingest import repeats
+from memory_node.ingest.repeats import Held, RepeatFolder, Sought
+from memory_node.memory import Memory
 
 S = 1_000_000_000
+
+
+def nothing(sought: Sought) -> list[Held]:
+    raise AssertionError(f"everything is remembered, but {sought} was looked up")
 
 
 def reading(text: str, position: Position | None, seconds: float, id: int = 0, layer: str = "scene") -> Node:
@@ -18,7 +31,7 @@ def find(folder: RepeatFolder, text: str, position: Position | None, seconds: fl
 
 
 def test_same_text_near_in_place_and_time_is_a_repeat_and_carries_the_window_on() -> None:
-    folder = RepeatFolder()
+    folder = RepeatFolder(nothing)
     folder.remember(reading("chair", (0.0, 0.0, 0.0), 0, 7))
     assert find(folder, "chair", (0.3, 0.0, 0.0), 50) == 7
     assert find(folder, "chair", (0.0, 0.3, 0.0), 100) == 7  # within 60 s of the last repeat
@@ -27,7 +40,7 @@ def test_same_text_near_in_place_and_time_is_a_repeat_and_carries_the_window_on(
 
 
 def test_other_text_layer_or_place_is_none() -> None:
-    folder = RepeatFolder()
+    folder = RepeatFolder(nothing)
     folder.remember(reading("chair", (0.0, 0.0, 0.0), 0, 7))
     assert find(folder, "table", (0.0, 0.0, 0.0), 1) is None
     assert find(folder, "chair", (0.51, 0.0, 0.0), 1) is None
@@ -36,14 +49,14 @@ def test_other_text_layer_or_place_is_none() -> None:
 
 
 def test_unknown_places_repeat_only_unknown_places() -> None:
-    folder = RepeatFolder()
+    folder = RepeatFolder(nothing)
     folder.remember(reading("door open", None, 0, 3))
     assert find(folder, "door open", None, 1) == 3
     assert find(folder, "door open", (0.0, 0.0, 0.0), 2) is None
 
 
 def test_of_two_chairs_each_repeats_its_own_row() -> None:
-    folder = RepeatFolder()
+    folder = RepeatFolder(nothing)
     folder.remember(reading("chair", (0.0, 0.0, 0.0), 0, 1))
     folder.remember(reading("chair", (1.5, 0.0, 0.0), 0, 2))
     assert find(folder, "chair", (1.4, 0.0, 0.0), 1) == 2
@@ -51,17 +64,68 @@ def test_of_two_chairs_each_repeats_its_own_row() -> None:
 
 
 def test_f45_readings_of_one_message_repeat_different_rows_the_nearest_pair_first() -> None:
-    folder = RepeatFolder()
+    folder = RepeatFolder(nothing)
     folder.remember(reading("chair", (2.0, 0.0, 0.0), 0, 1))
     folder.remember(reading("chair", (2.4, 0.0, 0.0), 0, 2))
     message = [reading("chair", (x, 0.0, 0.0), 1) for x in (2.25, 2.45, 2.3)]
     assert folder.find(message, 0.5, 60 * S) == [1, 2, None]
 
 
-def test_f48_what_is_remembered_is_bounded() -> None:
-    folder = RepeatFolder()
-    for i in range(10_000):
-        folder.remember(reading(f"text {i}", None, 0, i))
-        folder.remember(reading("one", (float(i), 0.0, 0.0), 0, i))
-    assert len(folder._last) <= 4096
-    assert sum(len(lasts) for lasts in folder._last.values()) <= 4096 + 16
+def test_f48_what_is_remembered_is_bounded_by_number_and_by_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(repeats, "MOST", 1000)
+    folder = RepeatFolder(lambda sought: [])
+    for i in range(3000):
+        for text, position in ((f"text {i}", None), ("one", (float(i), 0.0, 0.0))):
+            assert find(folder, text, position, 0) is None
+            folder.remember(reading(text, position, 0, i))
+    assert len(folder) == 1000 and len(folder._cells) <= 1000
+    folder.remember(reading("much later", None, 100, 9999))
+    assert len(folder) == 1 and len(folder._cells) == 1
+
+
+def test_a_row_that_was_refused_is_not_repeated() -> None:
+    folder = RepeatFolder(nothing)
+    folder.remember(reading("chair", None, 0, 1))
+    folder.remember(reading("table", None, 0, 2))
+    folder.forget(1)
+    folder.forget(3)
+    assert find(folder, "chair", None, 1) is None and find(folder, "table", None, 1) == 2
+
+
+def test_another_radius_holds_from_the_next_reading_on() -> None:
+    folder = RepeatFolder(nothing)
+    folder.remember(reading("chair", (0.0, 0.0, 0.0), 0, 1))
+    message = [reading("chair", (3.0, 3.0, 0.0), 1)]
+    assert folder.find(message, 4.0, 60 * S) == [None] and folder.find(message, 5.0, 60 * S) == [1]
+    assert folder.find(message, 0.0, 60 * S) == [None]
+
+
+def test_every_repeat_is_counted_however_many_rows_there_are_and_however_late_it_comes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Readings of few texts at many places, some late: the rows are those of a plain look at all rows."""
+    monkeypatch.setattr(repeats, "MOST", 6)
+    monkeypatch.setattr(repeats, "LATE", 0)
+    rng = np.random.default_rng(4)
+    rows: list[dict[str, Any]] = []
+    with Memory.open(tmp_path / "fold.db", clock=FakeClock(), settings={"fold_repeats": True}) as memory:
+        for i in range(1500):
+            text, place = f"text {rng.integers(3)}", (float(rng.integers(8)) / 2.5, 0.0, 0.0)
+            stamp = i * S - (round(rng.integers(90) * S) if rng.random() < 0.2 else 0)
+            near = [
+                (abs(row["place"][0] - place[0]), row["id"], row)
+                for row in rows
+                if row["text"] == text and abs(row["place"][0] - place[0]) <= 0.5 and 0 <= stamp - row["last"] <= 60 * S
+            ]
+            id_ = memory.record(text, layer="scene", position=place, stamp=stamp)
+            if near:
+                row = min(near)[2]
+                assert id_ == row["id"]
+                row["count"] += 1
+                row["last"] = stamp
+            else:
+                rows.append({"id": id_, "text": text, "place": place, "first": stamp, "last": stamp, "count": 1})
+        memory.flush()
+        stored = [(node.id, node.text, node.stamp, node.last_stamp, node.repeats) for node in memory.nodes(limit=5000)]
+        assert stored == [(r["id"], r["text"], r["first"], r["last"], r["count"]) for r in rows]
+        assert len(memory._rooms.recorder._folder) <= 6

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -176,6 +178,54 @@ def test_repeats_are_counted_exactly_on_one_row(tmp_path: Path, clock: FakeClock
         assert second.repeats == 1
         (scene,) = memory.status().layers
         assert (scene.received, scene.stored, scene.folded) == (501, 2, 499)
+
+
+def test_readings_with_a_vector_are_repeats_too(tmp_path: Path, clock: FakeClock) -> None:
+    settings = {"fold_repeats": True}
+    with Memory.open(tmp_path / "fold.db", clock=clock, settings=settings) as memory:
+        ids = {memory.record("a chair", layer="scene", position=(1.0, 1.0, 0.0))}
+        ids |= {memory.record("a chair", "scene", (1.0, 1.0, 0.0), vector=[1.0, 0.0, 0.0]) for _ in range(4)}
+        assert memory.wait_embedded(60.0)
+        (node,) = memory.nodes()
+        assert ids == {node.id} and node.repeats == 5
+        assert memory.semantic_search(vector=[1.0, 0.0, 0.0]).matches[0].id == node.id
+
+
+def test_no_reading_is_counted_on_a_row_that_was_refused(tmp_path: Path, clock: FakeClock) -> None:
+    settings = {"fold_repeats": True, "flush_interval": 60.0, "flush_batch_size": 100}
+    with Memory.open(tmp_path / "fold.db", clock=clock, settings=settings) as memory:
+        memory.record("the first of its layer", layer="scene")
+        memory.flush()
+        with closing(sqlite3.connect(tmp_path / "fold.db")) as other, other:
+            other.execute("CREATE TRIGGER no BEFORE INSERT ON text BEGIN SELECT raise(ABORT, 'no texts'); END")
+        refused = memory.record("a chair", layer="scene")
+        with pytest.raises(StorageError, match="no texts"):
+            memory.flush()
+        with closing(sqlite3.connect(tmp_path / "fold.db")) as other, other:
+            other.execute("DROP TRIGGER no")
+        ids = {memory.record("a chair", layer="scene") for _ in range(3)}
+        memory.flush()
+        assert [(n.text, n.repeats) for n in memory.nodes()] == [("the first of its layer", 1), ("a chair", 3)]
+        assert refused not in ids and ids == {memory.nodes()[1].id}
+        (scene,) = memory.status().layers
+        assert (scene.received, scene.stored, scene.folded, scene.refused) == (5, 2, 2, 1)
+
+
+def test_the_first_repeat_of_a_refused_row_becomes_the_row(tmp_path: Path, clock: FakeClock) -> None:
+    settings = {"fold_repeats": True, "flush_interval": 60.0, "flush_batch_size": 100}
+    with Memory.open(tmp_path / "fold.db", clock=clock, settings=settings) as memory:
+        memory.record("the first of its layer", layer="scene")
+        memory.flush()
+        with closing(sqlite3.connect(tmp_path / "fold.db")) as other, other:
+            other.execute(
+                "CREATE TRIGGER no BEFORE INSERT ON node WHEN new.confidence = 0.5"
+                " BEGIN SELECT raise(ABORT, 'no halves'); END"
+            )
+        ids = {memory.record("a chair", layer="scene", confidence=share) for share in (0.5, 0.6, 0.7)}
+        with pytest.raises(StorageError, match="no halves"):
+            memory.flush()
+        chair = memory.nodes()[1]
+        assert ids == {chair.id} and (chair.text, chair.confidence, chair.repeats) == ("a chair", 0.6, 2)
 
 
 def test_a_note_without_a_place_lies_where_the_robot_was(memory: Memory) -> None:
