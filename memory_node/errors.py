@@ -49,3 +49,7 @@ class EmbedderError(MemoryNodeError):
 
 class SummarizerError(MemoryNodeError):
     """The language model gave nothing usable; the extractive summary stands."""
+
+
+class SummarizerUnreachable(SummarizerError):
+    """The language model did not answer at all, so that asking it for something else is in vain for now."""

@@ -289,9 +289,11 @@ def _usable(things: Any, found: Sequence[Node]) -> list[NamedThing]:
 def _look(node: Node, things: Sequence[NamedThing]) -> Look:
     """Return a sentence as a look: its things are somewhere around the observer, and nothing else was looked for."""
     pose = None if node.position is None else Pose(node.stamp, node.position, None, node.frame)
-    confidences = [t.confidence if isinstance(t.confidence, (int, float)) else _NAMED for t in things]
-    detections = tuple(
-        Detection(thing.name, confidence if math.isfinite(confidence) else _NAMED)
-        for thing, confidence in zip(things, confidences, strict=True)
-    )
+    detections = tuple(Detection(thing.name, _share(thing.confidence)) for thing in things)
     return Look(node.layer, node.stamp, node.map_id, detections, (node.id,) * len(things), pose, 1.0, 1.0)
+
+
+def _share(confidence: Any) -> float:
+    """A model's confidence as a number 0..1, whatever it is."""
+    known = isinstance(confidence, (int, float)) and abs(confidence) < math.inf
+    return float(min(1, max(0, confidence))) if known else _NAMED

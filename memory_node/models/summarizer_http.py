@@ -10,11 +10,16 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
-from memory_node.errors import SummarizerError
+from memory_node.errors import SummarizerError, SummarizerUnreachable
 from memory_node.protocols import NamedThing, SummaryRow
 
 MAX_PROMPT = 12_000
 """Characters of rows that are sent; the first rows are the most frequent ones."""
+
+MAX_ANSWER = 30_000
+"""Characters of an answer that are read."""
+_DOWN = frozenset({401, 403, 404, 408, 429, 502, 503, 504})
+"""HTTP states that say nothing of what was asked: any other question would get the same."""
 
 _SUMMARIZE = (
     "You write the memory of a robot. Summarise the observations below in at most {limit} characters of plain text:"
@@ -33,6 +38,8 @@ _CONTROL = re.compile(r"<\|[^|<>]*\|>|</?s>")
 
 class HttpSummarizer:
     """Asks `POST <url>/chat/completions`. An unusable answer raises SummarizerError; bad things of a list are skipped.
+
+    SummarizerUnreachable, one kind of it, is raised when nobody answers there.
 
     Attributes:
         name: the model's name.
@@ -73,7 +80,7 @@ class HttpSummarizer:
         """Return the things that the model found in rows; objects that are incomplete or wrong are left out.
 
         Raises:
-            SummarizerError: no answer in time, or no text in it.
+            SummarizerError: no answer in time, no text in it, or one that is nested without end.
         """
         found = (self._thing(item, rows) for item in _objects(self._ask(_EXTRACT, rows)))
         return [thing for thing in found if thing is not None]
@@ -92,15 +99,20 @@ class HttpSummarizer:
             answer.raise_for_status()
             content = answer.json()["choices"][0]["message"]["content"]
         except httpx.HTTPStatusError as error:
-            raise SummarizerError(f"{self._url}: answered {error.response.status_code}") from error
-        except httpx.TimeoutException as error:
+            kind = SummarizerUnreachable if error.response.status_code in _DOWN else SummarizerError
+            raise kind(f"{self._url}: answered {error.response.status_code}") from error
+        except httpx.ReadTimeout as error:
+            # Perhaps it thinks for ever about these rows alone.
             raise SummarizerError(f"{self._url}: no answer in time") from error
-        except (KeyError, IndexError, TypeError) as error:
+        except (KeyError, IndexError, TypeError, RecursionError) as error:
             raise SummarizerError(f"{self._url}: the answer holds no message") from error
-        except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise SummarizerUnreachable(f"{self._url}: {error}") from error
+        except ValueError as error:
             raise SummarizerError(f"{self._url}: {error}") from error
         if not isinstance(content, str):
             raise SummarizerError(f"{self._url}: the message holds no text")
+        content = content[:MAX_ANSWER]
         for noise in (_THOUGHT, _THOUGHT_END, _THOUGHT_OPEN, _CONTROL):
             content = noise.sub("", content)
         return content.strip()
@@ -122,10 +134,16 @@ class HttpSummarizer:
             return None
         if not 1 <= row <= len(rows):
             return None
-        share = float(confidence) if isinstance(confidence, (int, float)) and math.isfinite(confidence) else 0.5
-        return NamedThing(
-            rows[row - 1].id, name.strip(), kind.strip() if isinstance(kind, str) else "", min(1.0, max(0.0, share))
-        )
+        kind = kind.strip() if isinstance(kind, str) else ""
+        return NamedThing(rows[row - 1].id, name.strip(), kind, _share(confidence))
+
+
+def _share(confidence: Any) -> float:
+    """A confidence as a number 0..1; 0.5 where it is none."""
+    # Compared before it is converted: a whole number of 400 digits is too much for a float.
+    if not isinstance(confidence, (int, float)) or not abs(confidence) < math.inf:
+        return 0.5
+    return float(min(1, max(0, confidence)))
 
 
 def _told(rows: Sequence[SummaryRow]) -> str:
@@ -145,7 +163,11 @@ def _told(rows: Sequence[SummaryRow]) -> str:
 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:
-    """Every whole JSON object in a text that may be cut, in order; of nested ones the outermost."""
+    """Every whole JSON object in a text that may be cut, in order; of nested ones the outermost.
+
+    Raises:
+        SummarizerError: one is nested without end.
+    """
     decoder = json.JSONDecoder()
     place = text.find("{")
     while place >= 0:
@@ -153,6 +175,8 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
             item, end = decoder.raw_decode(text, place)
         except ValueError:
             end = place + 1
+        except RecursionError as error:
+            raise SummarizerError("an answer nested without end") from error
         else:
             if isinstance(item, dict):
                 yield item

@@ -248,9 +248,11 @@ def test_bad_answers_of_a_language_model_are_skipped(scene: Scene, answer: objec
 def test_odd_items_beside_good_ones_are_skipped(scene: Scene) -> None:
     """F47"""
     id_ = sentence(scene, "a mug", None)
-    good = NamedThing(id_, "mug", confidence=math.nan)
-    runner(scene, Namer(lambda rows: [NamedThing(id_, "  "), good, good])).run("name_things")
-    assert (scene.only().name, scene.only().sightings, scene.only().position) == ("mug", 1, None)
+    good, huge = NamedThing(id_, "mug", confidence=math.nan), NamedThing(id_, "lamp", confidence=10**400)
+    runner(scene, Namer(lambda rows: [NamedThing(id_, "  "), good, good, huge])).run("name_things")
+    mug, lamp = scene.known()
+    assert (mug.name, mug.sightings, mug.position) == ("mug", 1, None)
+    assert (lamp.name, lamp.sightings) == ("lamp", 1)
 
 
 def test_a_failing_language_model_leaves_everything_as_it_was(scene: Scene) -> None:

@@ -13,7 +13,7 @@ import pytest
 from kept_store import Store
 from support.fakes import SECOND
 
-from memory_node.errors import SummarizerError
+from memory_node.errors import SummarizerError, SummarizerUnreachable
 from memory_node.models.summarizer_http import HttpSummarizer
 from memory_node.protocols import NamedThing, Summarizer, SummaryRow
 
@@ -135,7 +135,7 @@ def test_an_answer_that_does_not_come_in_time_is_an_error(server: Server) -> Non
 
 
 def test_nobody_listening_is_an_error() -> None:
-    with pytest.raises(SummarizerError):
+    with pytest.raises(SummarizerUnreachable):
         HttpSummarizer("http://127.0.0.1:9/v1", "small").summarize(ROWS, 600)
 
 
@@ -151,6 +151,41 @@ def test_things_with_null_fields_or_cut_off_are_left_out(server: Server) -> None
     ]
     server.says("I see no things.")
     assert model(server).extract(ROWS) == []
+
+
+@pytest.mark.parametrize("confidence", ["1" + "0" * 400, "-1" + "0" * 400, "1e999", "NaN", "1" + "0" * 5000])
+def test_a_confidence_that_is_no_float_leaves_the_other_things(server: Server, confidence: str) -> None:
+    server.says(
+        f'[{{"row": 1, "name": "chair", "confidence": {confidence}}}, {{"row": 2, "name": "mug", "confidence": 0.9}}]'
+    )
+    found = model(server).extract(ROWS)
+    assert found[-1] == NamedThing(12, "mug", "", 0.9)
+    assert all(0.0 <= thing.confidence <= 1.0 for thing in found)
+
+
+@pytest.mark.parametrize("content", ['{"a":' * 5000, '[[[{"x":' + "[" * 100_000, "{" * 100_000 + "}"])
+def test_an_answer_nested_without_end_is_an_error_of_the_model(server: Server, content: str) -> None:
+    server.says(content)
+    with pytest.raises(SummarizerError):
+        model(server).summarize(ROWS, 600)
+    try:
+        assert model(server).extract(ROWS) == []
+    except SummarizerError:
+        pass
+    server.reply = lambda: (200, b'{"choices": ' + b"[" * 100_000)
+    with pytest.raises(SummarizerError):
+        model(server).summarize(ROWS, 600)
+
+
+@pytest.mark.parametrize("status", [401, 404, 429, 503])
+def test_a_server_that_answers_nobody_is_told_from_one_that_cannot_answer_this(server: Server, status: int) -> None:
+    server.reply = lambda: (status, b"")
+    with pytest.raises(SummarizerUnreachable, match=str(status)):
+        model(server).summarize(ROWS, 600)
+    server.reply = lambda: (400, b"too long")
+    with pytest.raises(SummarizerError) as caught:
+        model(server).summarize(ROWS, 600)
+    assert type(caught.value) is SummarizerError
 
 
 def test_a_long_story_is_cut_before_it_is_sent(server: Server) -> None:
