@@ -85,6 +85,11 @@ class Base:
         places = PlaceIndex(np.empty(0, dtype=np.int64), nowhere, nowhere)
         return cls(0, none, np.zeros(2, dtype=np.int32), none, none, places)
 
+    @cached_property
+    def texts(self) -> int:
+        """Number of distinct texts."""
+        return int(np.count_nonzero(np.diff(self.starts[1:])))
+
     def nbytes(self) -> int:
         """Bytes of the orders."""
         return self.by_text.nbytes + self.starts.nbytes + self.by_start.nbytes + self.by_end.nbytes
@@ -175,6 +180,11 @@ class View:
         stamps = self.columns["stamp"]
         ends = [stamps[self.base.count : self.count].max()] if self.count > self.base.count else []
         return int(max(ends + [stamps[slot] for slot in self.base.by_start[-1:]]))
+
+    @cached_property
+    def texts(self) -> int:
+        """Number of distinct texts; each row of the tail counts as one more."""
+        return self.base.texts + int(np.count_nonzero(self.columns["died"][self.tail] > self.version))
 
     @property
     def tail(self) -> Slots:

@@ -98,7 +98,7 @@ class Searcher:
         plan = plan or Plan()
         rows = self._projections.rows.view
         with self._db.read() as conn, plan.stage("words"):
-            asked = words.understand(conn, self._lexicon, query) if k > 0 else None
+            asked = words.understand(conn, self._lexicon, query, rows.texts) if k > 0 else None
             if asked is None:
                 return []
             passing = None if rows.share(resolved) >= BROAD else _texts(rows, resolved)
@@ -108,18 +108,22 @@ class Searcher:
                     plan.paths.append("all")
                     return _word_hits(rows, resolved, words.scored(conn, asked, np.flatnonzero(passing), k), k)
             plan.paths.append("postings")
-            while True:
-                wanted = k + k // 4 + SPARE
-                ids = words.matching(asked, wanted, passing)
+            wanted = k + k // 4 + SPARE
+            if passing is None:
+                ids = words.matching(asked, wanted)
                 hits = _word_hits(rows, resolved, words.scored(conn, asked, ids, wanted), k)
-                if len(hits) >= k or len(ids) < wanted or passing is not None:
+                if len(hits) >= k or len(ids) < wanted:
                     return hits
                 passing = _texts(rows, resolved)
+            ids = words.matching(asked, wanted, passing)
+            if len(ids) < wanted and asked.horizon:
+                ids = np.union1d(ids, words.older(conn, asked, wanted, passing))
+            return _word_hits(rows, resolved, words.scored(conn, asked, ids, wanted), k)
 
     def said(self, query: str, text_ids: Sequence[int]) -> tuple[float, dict[int, float]]:
         """Return what the query's words weigh together (sum of idf), and `lexical` of the texts with any."""
         with self._db.read() as conn:
-            asked = words.understand(conn, self._lexicon, query)
+            asked = words.understand(conn, self._lexicon, query, self._projections.rows.view.texts)
             if asked is None:
                 return 0.0, {}
             shares = asked.shares(conn, np.array(text_ids, dtype=np.int64)).tolist()

@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_node.retrieval.lexicon import Ids, Lexicon
+from memory_node.retrieval.lexicon import Ids, Lexicon, newest
 from memory_node.retrieval.stems import WORD, stem_of
 from memory_node.storage import texts
 
@@ -38,11 +38,13 @@ class Query:
     """Words of a query worth looking for, by stem.
 
     Attributes:
+        words: as it was asked.
         weights: idf.
         postings: texts that have the word, ascending ids.
         horizon: texts below this id may have words that postings do not tell of.
     """
 
+    words: dict[str, str]
     weights: dict[str, float]
     postings: dict[str, Ids]
     horizon: int
@@ -73,8 +75,12 @@ class Query:
         return shares
 
 
-def understand(conn: sqlite3.Connection, lexicon: Lexicon, text: str) -> Query | None:
-    """Return the query that text is, whatever characters it has; None when it has no word."""
+def understand(conn: sqlite3.Connection, lexicon: Lexicon, text: str, count: int) -> Query | None:
+    """Return the query that text is, whatever characters it has; None when it has no word.
+
+    Args:
+        count: number of texts, N.
+    """
     words = list(dict.fromkeys(WORD.findall(text.lower())))[:_LONGEST]
     words = [word for word in words if word not in _STOP] or words
     by_stem = {stem_of(word): word for word in words}
@@ -86,13 +92,14 @@ def understand(conn: sqlite3.Connection, lexicon: Lexicon, text: str) -> Query |
     weights, postings = {}, {}
     left, horizon = POSTINGS, 0
     for stem, word in sorted(known.items(), key=lambda item: item[1].holders):
-        weights[stem] = math.log(1.0 + max(0.0, total - word.holders + 0.5) / (word.holders + 0.5))
+        # What is remembered of a word may be a little more than there is.
+        weights[stem] = math.log(1.0 + (max(0, count - word.holders) + 0.5) / (word.holders + 0.5))
         ids = word.ids[max(0, len(word.ids) - left) :]
         postings[stem] = ids
         left -= len(ids)
         if len(ids) < word.holders:
             horizon = max(horizon, int(ids[0]) if len(ids) else total + 1)
-    return Query(weights, postings, horizon)
+    return Query(by_stem, weights, postings, horizon)
 
 
 def matching(query: Query, k: int, passing: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
@@ -119,6 +126,29 @@ def matching(query: Query, k: int, passing: NDArray[np.bool_] | None = None) -> 
         better, equal = found[values > least], found[values == least]
         found = np.concatenate([better, equal[len(equal) - (k - len(better)) :]])
     return found + first
+
+
+def older(
+    conn: sqlite3.Connection, query: Query, k: int, passing: NDArray[np.bool_]
+) -> NDArray[np.int64]:
+    """Return ids of texts that pass and have one of the words, of those that postings do not tell of.
+
+    The newest come first, k of each word; the work is that of reading its postings down to them.
+    """
+    found: list[Ids] = []
+    first = int(passing.argmax())
+    for stem, known in query.postings.items():
+        end = int(known[0]) if len(known) else query.horizon
+        left = k
+        while left > 0 and end > first:
+            ids = newest(conn, query.words[stem], after=first - 1, before=end)
+            if not len(ids):
+                break
+            end = int(ids[0])
+            inside = ids[ids < len(passing)]
+            found.append(inside[passing[inside]][-left:])
+            left -= len(found[-1])
+    return np.unique(np.concatenate(found)).astype(np.int64) if found else np.empty(0, dtype=np.int64)
 
 
 def scored(conn: sqlite3.Connection, query: Query, text_ids: NDArray[np.int64], k: int) -> list[tuple[int, float]]:

@@ -151,6 +151,21 @@ def test_common_words_cost_no_more_than_the_bound(world: World, monkeypatch: pyt
     assert steps[0] < 60
 
 
+def test_a_filter_that_only_old_texts_pass_finds_them(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The newest texts with a word are all that a query looks at first, and none of them may pass."""
+    monkeypatch.setattr(words, "POSTINGS", 40)
+    monkeypatch.setattr(lexicon, "MOST", 30)
+    monkeypatch.setattr("memory_node.retrieval.search.FEW_TEXTS", 0)
+    chairs = [world.node(f"a chair number {i}", stamp=float(i), layer="new" if i >= 100 else "old") for i in range(400)]
+    ids = world.add_all(chairs)
+    rare = world.add("a chair with a giraffe", stamp=5.0, layer="old")
+    for query, wanted in (("chair", {*ids[:100], rare}), ("chair giraffe", {*ids[:100], rare})):
+        hits = world.searcher.words(query, 200, world.resolved(Filter(layers=("old",))))
+        assert {hit.node_ids[0] for hit in hits} == wanted
+    few = world.searcher.words("chair giraffe", 5, world.resolved(Filter(layers=("old",))))
+    assert [hit.node_ids[0] for hit in few][0] == rare and len(few) == 5
+
+
 def test_what_is_remembered_of_a_common_word_keeps_up(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lexicon, "COMMON", 10)
     first = world.add_all([world.node(f"a thing {i}", stamp=float(i)) for i in range(40)])
@@ -332,3 +347,14 @@ def test_a_searcher_without_a_model_answers_by_words(world: World, tmp_path: Pat
     assert searcher.meaning(np.ones(5, np.float32), 5, world.resolved()) == []
     assert len(searcher.words("mug", 5, world.resolved())) == 1
     projections.close()
+
+
+def test_what_a_word_weighs_does_not_grow_with_texts_that_are_gone(world: World) -> None:
+    ids = world.add_all([world.node(f"a thing number {i}", stamp=float(i)) for i in range(50)])
+    with world.db.read() as conn:
+        text = [node.text_id or 0 for node in nodes.fetch(conn, ids)]
+    common = world.searcher.said("thing", text)[0]
+    for round in range(4):
+        gone = world.add_all([world.node(f"another {round} {i}", stamp=60.0) for i in range(50)])
+        world.db.write(lambda tx, gone=gone: nodes.remove(tx, gone))
+    assert world.searcher.said("thing", text)[0] == pytest.approx(common)
