@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _FAILURES_KEPT = 100  # of each thread that adds and never flushes
+_AGAIN = 0.1  # s until a batch is tried again; SQLite itself has waited for the lock before
+_HELD_UP = "another process has locked the database; the rows wait and are written once it lets go"
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ class WorkingBuffer:
 
     A batch starts when `flush_batch_size` rows wait, or the oldest has waited `flush_interval` (steady clock), or
     somebody flushes. Whoever adds while `working_memory_size` rows wait behind the batch that is being written is held
-    up until the disk has caught up.
+    up until the disk has caught up. While another program holds SQLite's lock a batch is tried again and again.
 
     Args:
         commit: writes entries in one transaction; raises when nothing of them was written.
@@ -86,6 +88,8 @@ class WorkingBuffer:
         self._done = 0
         self._wanted = 0
         self._untold: MemoryNodeError | None = None
+        self._tries = 0  # attempts since the start that met a lock
+        self._held_up = False  # whether the last one did
         self._closing = False
         self.refused = 0
         """Rows that could not be committed since the start."""
@@ -123,9 +127,10 @@ class WorkingBuffer:
 
         Raises:
             StorageError: rows that this thread added since its last flush, or any thread since anybody's last flush,
-                could not be written; they are counted in `refused`.
+                could not be written; they are counted in `refused`. Or the database is locked, and they still wait.
         """
-        self.drain()
+        if not self.drain():
+            raise StorageError(_HELD_UP)
         with self._state:
             own = self._owner().failures
             error = next(iter(own.values()), self._untold)
@@ -137,7 +142,8 @@ class WorkingBuffer:
     def commit_own(self) -> None:
         """Wait until the entry that this thread added last is committed; raise when it was refused, not of others."""
         owner = self._owner()
-        self.wait(owner.newest)
+        if not self.wait(owner.newest):
+            raise StorageError(_HELD_UP)
         with self._state:
             error = owner.failures.pop(owner.newest, None)
             if error is self._untold:
@@ -146,8 +152,9 @@ class WorkingBuffer:
             raise error
 
     def wait_own(self) -> None:
-        """Wait until what the calling thread added has left the buffer, written or refused."""
-        self.wait(self._owner().newest)
+        """Wait until what the calling thread added has left the buffer, but not for a lock of another program."""
+        if not self._held_up:
+            self.wait(self._owner().newest)
 
     def take_refusals(self) -> list[Entry]:
         """Return the entries that were refused since the last call."""
@@ -157,18 +164,20 @@ class WorkingBuffer:
             taken, self._refusals = self._refusals, []
         return taken
 
-    def drain(self) -> None:
-        """Wait until everything added so far has left the buffer; the next flush tells what was refused."""
-        self.wait(self._added)
+    def drain(self) -> bool:
+        """Wait until everything added so far has left the buffer; the next flush tells what was refused. See `wait`."""
+        return self.wait(self._added)
 
-    def wait(self, number: int) -> None:
-        """Wait until entry `number` has left the buffer, written or refused."""
+    def wait(self, number: int) -> bool:
+        """Wait until entry `number` has left the buffer, written or refused; False when a lock holds it up."""
         if self._done >= number:
-            return
+            return True
         with self._state:
+            tries = self._tries
             self._wanted = max(self._wanted, number)
             self._state.notify_all()
-            self._state.wait_for(lambda: self._done >= number)
+            self._state.wait_for(lambda: self._done >= number or self._tries > tries)
+            return self._done >= number
 
     def close(self) -> None:
         """Commit what waits and end the thread."""
@@ -228,7 +237,7 @@ class WorkingBuffer:
     def _write(self, batch: list[Entry]) -> dict[int, MemoryNodeError]:
         """Commit a batch; one bad entry does not take the others with it. Returns errors by place in the batch."""
         try:
-            self._commit(batch)
+            self._commit_patiently(batch)
             return {}
         except Exception as error:
             # The disk, not an entry: trying one by one would fail the same way.
@@ -243,11 +252,31 @@ class WorkingBuffer:
             logger.error("%d rows could not be stored: %s", lost, next(iter(failed.values())))
         return failed
 
+    def _commit_patiently(self, entries: list[Entry]) -> None:
+        """Commit, however long another program holds SQLite's lock; a memory that closes tries once more."""
+        while True:
+            last = self._closing
+            try:
+                self._commit(entries)
+                self._held_up = False
+                return
+            except StorageError as error:
+                if last or "is locked" not in str(error):
+                    self._held_up = False
+                    raise
+                with self._state:
+                    if not self._held_up:
+                        logger.warning("%d rows wait: %s", self._writing, error)
+                    self._held_up = True
+                    self._tries += 1
+                    self._state.notify_all()
+                time.sleep(_AGAIN)
+
     def _write_singly(self, batch: list[Entry]) -> dict[int, MemoryNodeError]:
         failed: dict[int, MemoryNodeError] = {}
         for place, entry in enumerate(batch):
             try:
-                self._commit([entry])
+                self._commit_patiently([entry])
             except Exception as error:
                 failed[place] = _as_storage_error(error)
         return failed

@@ -199,3 +199,22 @@ def test_who_waits_for_one_row_is_told_of_that_row_alone() -> None:
         buffer.flush()  # of the first
     buffer.flush()
     buffer.close()
+
+
+def test_f36_a_lock_of_another_program_loses_no_row_however_long_it_is_held() -> None:
+    log = Log()
+    log.poison, log.error = {"a"}, StorageError("database is locked")
+    buffer = WorkingBuffer(log.commit, settings)
+    buffer.add(entry("a"))
+    buffer.add(entry("b"))
+    with pytest.raises(StorageError, match="the rows wait"):
+        buffer.flush()
+    buffer.wait_own()  # who reads does not wait for it
+    assert log.texts == [] and buffer.refused == 0 and len(buffer) == 2
+    log.poison = set()
+    buffer.flush()
+    assert log.texts == ["a", "b"] and buffer.refused == 0
+    log.poison = {"a"}
+    buffer.add(entry("a"))
+    buffer.close()  # does not wait for ever
+    assert buffer.refused == 1
