@@ -79,8 +79,14 @@ class Settings:
     flush_batch_size: int = setting(
         5, "Rows in the buffer that start a flush at once.", unit="rows", low=1, high=100_000, runtime=True
     )
-    frame: str = setting("map", "Frame of stored positions (REP-105).")
-    map_id: str = setting("", "Name of the map that positions belong to; set_map changes it.")
+    frame: str = setting(
+        "map", "Frame of stored positions (REP-105); without a map_id any frame but map is a map of its own."
+    )
+    map_id: str = setting(
+        "",
+        "Name of the map that positions belong to; set_map changes it. Empty: none in frame map, else the frame's"
+        " name, in frame odom with the session's number: its zero is another at each start.",
+    )
     time_zone: str = setting(
         "UTC", "IANA zone that 'yesterday' and 'this morning' are read in.", form=ZONE, runtime=True
     )

@@ -22,12 +22,12 @@ from memory_node.housekeeping.runtime import Job, JobContext, JobRunner, JobStat
 from memory_node.housekeeping.schedule import standard_jobs
 from memory_node.index.projections import Projections
 from memory_node.ingest.buffer import WorkingBuffer
-from memory_node.ingest.clockwatch import ClockWatch, clock_kind
+from memory_node.ingest.clockwatch import JUMPED_AHEAD, ClockWatch, clock_kind
 from memory_node.ingest.embedding import EmbeddingQueue
 from memory_node.ingest.entities import EntityTracker
 from memory_node.ingest.recorder import Recorder
 from memory_node.ingest.repeats import Held, Sought
-from memory_node.ingest.situation import Situation
+from memory_node.ingest.situation import Situation, map_name
 from memory_node.ingest.track import PositionTrack
 from memory_node.ingest.writer import BatchWriter
 from memory_node.retrieval.chunks import split
@@ -200,27 +200,33 @@ class Rooms:
     def change_map(self, map_id: str) -> None:
         """Let positions belong to another map from now on."""
         with self.situation.lock:
-            if map_id == self.situation.map_id:
+            if map_id == self.situation.given_map:
                 return
             self.buffer.drain()
-            self.situation.map_id = map_id
+            self.situation.given_map = map_id
             self._open_session("map changed")
 
     def _open_session(self, reason: str) -> None:
-        situation, now = self.situation, self.clock.now_ns()
-        situation.session_id = self.db.write(
-            lambda tx: sessions.open_session(
-                tx,
-                clock=clock_kind(self.clock),
-                stamp=now,
-                wall=time.time_ns(),
-                frame=situation.frame,
-                map_id=situation.map_id,
-                reason=reason,
-            )
+        situation = self.situation
+        # Odometry goes on where only the time is another one.
+        kept = situation.map_id if reason == JUMPED_AHEAD else None
+        situation.session_id, situation.map_id = self.db.write(
+            lambda tx: self._insert_session(tx, reason, situation.frame, situation.given_map, kept)
         )
         self.track.clear()
         self.recorder.forget_repeats()
+
+    def _insert_session(
+        self, tx: Transaction, reason: str, frame: str, given_map: str, map_id: str | None = None
+    ) -> tuple[int, str]:
+        """Store a session that begins now, on a map of that name or on the one that is due; returns its id and map."""
+        if map_id is None:
+            map_id = map_name(frame, given_map, sessions.next_id(tx.conn))
+        id = sessions.open_session(
+            tx, clock=clock_kind(self.clock), stamp=self.clock.now_ns(), wall=time.time_ns(), frame=frame,
+            map_id=map_id, reason=reason,
+        )
+        return id, map_id
 
     def start_episode(self, name: str, parent_id: int, metadata: Mapping[str, Any] | None) -> int:
         """Begin an episode; rows recorded from now on belong to it."""
@@ -333,13 +339,10 @@ class Rooms:
             if last is None:
                 return Situation(0, settings.map_id, settings.frame)
             return Situation(last.id, last.map_id, last.frame)
-        now = self.clock.now_ns()
 
-        def begin(tx: Transaction) -> int:
+        def begin(tx: Transaction) -> tuple[int, str]:
             episode_keeping.close_abandoned(tx, settings)
-            return sessions.open_session(
-                tx, clock=clock_kind(self.clock), stamp=now, wall=time.time_ns(), frame=settings.frame,
-                map_id=settings.map_id,
-            )
+            return self._insert_session(tx, "start", settings.frame, settings.map_id)
 
-        return Situation(self.db.write(begin), settings.map_id, settings.frame)
+        session_id, map_id = self.db.write(begin)
+        return Situation(session_id, map_id, settings.frame, settings.map_id)

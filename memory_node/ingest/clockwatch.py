@@ -10,6 +10,7 @@ BACK = 1 * _SECOND
 """A clock that goes back by more than this has jumped; less is the jitter of a clock that is being disciplined."""
 AHEAD = 3600 * _SECOND
 """A wall clock that gains more than this on the steady clock between two looks has jumped."""
+JUMPED_AHEAD = "clock jumped ahead"
 AHEAD_SIMULATED = 30 * 86_400 * _SECOND
 """The same for a simulated clock, which may run at any rate and stand still."""
 
@@ -48,7 +49,7 @@ class ClockWatch:
         if passed < -BACK:
             return "clock went back"
         if passed - (steady - last[1]) > self._ahead:
-            return "clock jumped ahead"
+            return JUMPED_AHEAD
         return ""
 
 

@@ -20,13 +20,30 @@ class LayerCounts:
     internal: bool = False
 
 
+def map_name(frame: str, given: str, session_id: int) -> str:
+    """Return the name of the map that positions in a frame belong to.
+
+    A name that was given holds. The frame `map` needs none (REP-105: it lasts). Numbers of any other frame say nothing
+    in it, so the frame names the map, together with the session where it is odometry's: that begins anew at each start.
+    """
+    last = frame.rpartition("/")[2]
+    if given or last == "map":
+        return given
+    return f"{frame}/{session_id}" if last == "odom" else frame
+
+
 @dataclass
 class Situation:
-    """Changes seldom, is read with each row; hold `lock` to read it together with an id, or to change it."""
+    """Changes seldom, is read with each row; hold `lock` to read it together with an id, or to change it.
+
+    Attributes:
+        map_id: name of the map, see `map_name`; given_map is what the setting or `set_map` said.
+    """
 
     session_id: int
     map_id: str
     frame: str
+    given_map: str = ""
     episode_id: int = NO_ID
     layers: dict[str, LayerCounts] = field(default_factory=dict)
     lock: threading.RLock = field(default_factory=threading.RLock)

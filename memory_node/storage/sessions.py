@@ -47,6 +47,11 @@ def open_session(
     return cursor.lastrowid
 
 
+def next_id(conn: sqlite3.Connection) -> int:
+    """Return the id that the next session gets."""
+    return int(conn.execute("SELECT ifnull(max(id), 0) + 1 FROM session").fetchone()[0])
+
+
 def touch(tx: Transaction, session_id: int, stamp: int, now: int, wall: int | None = None) -> None:
     """Note that a row of stamp (ns) came at wall (ns; None: now); an older stamp leaves the newest as it is.
 
