@@ -19,6 +19,15 @@ class InvalidArgument(MemoryNodeError, ValueError):
         self.argument = argument
 
 
+def shown(value: object) -> str:
+    """Return a value as a message shows it: short, and never an error itself."""
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # an int of thousands of digits, or lists in lists without end
+        return f"a {type(value).__name__} too long to be shown"
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
 class ClosedError(MemoryNodeError):
     """The memory was used after it was closed."""
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from memory_node.errors import InvalidArgument
+from memory_node.errors import InvalidArgument, shown
 from memory_node.graph import Position
 from memory_node.ingest.track import is_sane_position
 
@@ -48,31 +48,31 @@ def checked_position(argument: str, position: Any) -> Position | None:
         return None
     try:
         x, y, z = (float(value) for value in position)
-    except (TypeError, ValueError):
-        raise InvalidArgument(argument, f"got {position!r}, allowed is (x, y, z) in m, or None") from None
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidArgument(argument, f"got {shown(position)}, allowed is (x, y, z) in m, or None") from None
     if not is_sane_position((x, y, z)):
-        raise InvalidArgument(argument, f"got {position!r}, which is not finite or out of range")
+        raise InvalidArgument(argument, f"got {shown(position)}, which is not finite or out of range")
     return (x, y, z)
 
 
 def checked_share(argument: str, value: Any) -> float:
     """Return a number of 0..1."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0.0 <= float(value) <= 1.0:
-        raise InvalidArgument(argument, f"got {value!r}, allowed is 0 to 1")
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0.0 <= value <= 1.0:
+        raise InvalidArgument(argument, f"got {shown(value)}, allowed is 0 to 1")
     return float(value)
 
 
 def checked_stamp(argument: str, stamp: Any) -> int:
     """Return a time in ns that SQLite can hold; zero and negative times are legal."""
     if isinstance(stamp, bool) or not isinstance(stamp, (int, np.integer)) or not -_INT64 <= stamp < _INT64:
-        raise InvalidArgument(argument, f"got {stamp!r}, allowed is a whole number of nanoseconds")
+        raise InvalidArgument(argument, f"got {shown(stamp)}, allowed is a whole number of nanoseconds")
     return int(stamp)
 
 
 def checked_id(argument: str, id: Any) -> int:
     """Return an id; 0 means none."""
     if isinstance(id, bool) or not isinstance(id, (int, np.integer)) or not 0 <= id < _INT64:
-        raise InvalidArgument(argument, f"got {id!r}, allowed is an id, or 0")
+        raise InvalidArgument(argument, f"got {shown(id)}, allowed is an id, or 0")
     return int(id)
 
 
@@ -92,7 +92,7 @@ def checked_vector(argument: str, vector: Sequence[float] | NDArray[Any], dim: i
     """Return a vector of unit length, float32 of shape (dim,)."""
     try:
         array = np.asarray(vector, dtype=np.float32)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidArgument(argument, "is not an array of numbers") from None
     if array.ndim != 1 or not array.size or (dim is not None and array.size != dim):
         wanted = "(D,)" if dim is None else f"({dim},)"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import sqlite3
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memory_node.errors import InvalidArgument
+from memory_node.errors import InvalidArgument, shown
 from memory_node.graph import Filter, Kind
 from memory_node.index.view import RowFilter
+from memory_node.ingest.arguments import checked_id
 from memory_node.retrieval import times
 from memory_node.storage import nodes
 
@@ -67,7 +69,7 @@ def _kinds(names: Sequence[str]) -> list[Kind]:
     known = {kind.label: kind for kind in Kind if kind is not Kind.BELIEF}
     for name in names:
         if name not in known:
-            raise InvalidArgument("kinds", f"got {name!r}, allowed are {', '.join(known)}")
+            raise InvalidArgument("kinds", f"got {shown(name)}, allowed are {', '.join(known)}")
     return [known[name] for name in names]
 
 
@@ -78,7 +80,7 @@ def _layers(conn: sqlite3.Connection, names: Sequence[str]) -> tuple[int, ...]:
     for name in names:
         if name not in known:
             there = ", ".join(known) or "none yet"
-            raise InvalidArgument("layers", f"no layer is called {name!r}; there are: {there}")
+            raise InvalidArgument("layers", f"no layer is called {shown(name)}; there are: {there}")
     return tuple(known[name].id for name in names)
 
 
@@ -86,7 +88,7 @@ def _map(conn: sqlite3.Connection, name: str | None, present: str) -> int:
     if name is None:
         return _map_ids(conn).get(present, UNKNOWN)
     if name not in _map_ids(conn):
-        raise InvalidArgument("map_id", f"no map is called {name!r}")
+        raise InvalidArgument("map_id", f"no map is called {shown(name)}")
     return _map_ids(conn)[name]
 
 
@@ -95,7 +97,7 @@ def _map_ids(conn: sqlite3.Connection) -> dict[str, int]:
 
 
 def _episodes(conn: sqlite3.Connection, episode_id: int) -> tuple[int, ...]:
-    if conn.execute("SELECT 1 FROM episode WHERE id = ?", (episode_id,)).fetchone() is None:
+    if conn.execute("SELECT 1 FROM episode WHERE id = ?", (checked_id("episode_id", episode_id),)).fetchone() is None:
         raise InvalidArgument("episode_id", f"there is no episode {episode_id}")
     sql = """WITH RECURSIVE nested (id) AS (
                  VALUES (?) UNION SELECT episode.id FROM episode JOIN nested ON parent_id = nested.id
@@ -110,7 +112,8 @@ def _times(filter: Filter, now_ns: int, time_zone: str) -> tuple[int | None, int
     if filter.time_before is not None and filter.time_before != "":
         before = times.parse_span(filter.time_before, now_ns, time_zone, "time_before")[1]
     if after is not None and before is not None and after > before:
-        raise InvalidArgument("time_after", f"{filter.time_after!r} is later than time_before, {filter.time_before!r}")
+        later = f"{shown(filter.time_after)} is later than time_before, {shown(filter.time_before)}"
+        raise InvalidArgument("time_after", later)
     return after, before
 
 
@@ -119,19 +122,22 @@ def _circle(filter: Filter, frame: str) -> tuple[tuple[float, ...] | None, float
         if filter.radius is not None:
             raise InvalidArgument("radius", "needs a center")
         return None, None
-    center = tuple(float(value) for value in filter.center)
+    try:
+        center = tuple(float(value) for value in filter.center)
+    except (TypeError, ValueError, OverflowError):
+        center = ()
     if len(center) not in (2, 3) or not all(map(math.isfinite, center)):
-        raise InvalidArgument("center", f"got {filter.center!r}, wanted are two or three finite numbers")
+        raise InvalidArgument("center", f"got {shown(filter.center)}, wanted are two or three finite numbers")
     if filter.radius is None:
         raise InvalidArgument("radius", "is needed with a center")
-    if not (math.isfinite(filter.radius) and filter.radius > 0.0):
-        raise InvalidArgument("radius", f"got {filter.radius!r}, allowed is a number above 0")
+    if not 0.0 < filter.radius <= sys.float_info.max:
+        raise InvalidArgument("radius", f"got {shown(filter.radius)}, allowed is a finite number above 0")
     if filter.frame not in ("", frame):
-        raise InvalidArgument("frame", f"got {filter.frame!r}, positions here are in {frame!r}")
+        raise InvalidArgument("frame", f"got {shown(filter.frame)}, positions here are in {frame!r}")
     return center, float(filter.radius)
 
 
 def _confidence(value: float) -> float:
     if not 0.0 <= value <= 1.0:
-        raise InvalidArgument("min_confidence", f"got {value!r}, allowed is 0 to 1")
+        raise InvalidArgument("min_confidence", f"got {shown(value)}, allowed is 0 to 1")
     return float(value)

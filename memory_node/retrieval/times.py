@@ -17,7 +17,7 @@ from decimal import Decimal
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
-from memory_node.errors import InvalidArgument
+from memory_node.errors import InvalidArgument, shown
 
 SECOND = 1_000_000_000
 FORMS = (
@@ -83,7 +83,7 @@ def parse_span(text: int | str, now_ns: int, time_zone: str = "UTC", argument: s
         InvalidArgument: `text` can't be read (the message shows the forms), or the zone does not exist.
     """
     if isinstance(text, bool) or not isinstance(text, (int, str)):
-        raise InvalidArgument(argument, f"got {text!r}, allowed is an int (nanoseconds) or a string: {FORMS}")
+        raise InvalidArgument(argument, f"got {shown(text)}, allowed is an int (nanoseconds) or a string: {FORMS}")
     if isinstance(text, int):
         if not -_INT64 <= text <= _INT64:
             raise InvalidArgument(argument, "the number is out of range; an int is nanoseconds")
@@ -97,10 +97,10 @@ def parse_span(text: int | str, now_ns: int, time_zone: str = "UTC", argument: s
             span = None
         if span is not None:
             if not all(-_INT64 <= end <= _INT64 for end in span):
-                raise InvalidArgument(argument, f"{_short(text)} is out of range; a number is Unix seconds")
+                raise InvalidArgument(argument, f"{shown(text)} is out of range; a number is Unix seconds")
             return span
     unsure = "; a number as small as this may mean many things" if _NUMBER.fullmatch(words) else ""
-    raise InvalidArgument(argument, f"can't read {_short(text)} as a time{unsure}, write {FORMS}")
+    raise InvalidArgument(argument, f"can't read {shown(text)} as a time{unsure}, write {FORMS}")
 
 
 @lru_cache(maxsize=32)
@@ -111,7 +111,7 @@ def zone_of(name: str) -> tzinfo:
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError) as error:
-        raise InvalidArgument("time_zone", f"no zone {_short(name)}; write an IANA name, Europe/Berlin") from error
+        raise InvalidArgument("time_zone", f"no zone {shown(name)}; write an IANA name, Europe/Berlin") from error
 
 
 def local(stamp: int, time_zone: str) -> datetime:
@@ -119,10 +119,6 @@ def local(stamp: int, time_zone: str) -> datetime:
     seconds = min(max(stamp // SECOND, -62_135_000_000), 253_402_000_000)
     moment = datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(seconds=seconds, microseconds=stamp % SECOND // 1000)
     return moment.astimezone(zone_of(time_zone))
-
-
-def _short(text: str) -> str:
-    return repr(text if len(text) <= 60 else text[:57] + "...")
 
 
 def _iso(words: str, now: int, zone: tzinfo) -> _Span | None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 
-from memory_node.errors import InvalidArgument
+from memory_node.errors import InvalidArgument, shown
 
 DEFAULT_LIMIT = 10
 MOST = 1000
+LARGEST = sys.float_info.max
 LONGEST_SPAN = 1e8
 """Minutes that count as all the time there was: what is longer is taken as this."""
 LONGEST_QUERY = 2000
@@ -19,7 +21,7 @@ def checked_limit(limit: int, argument: str = "limit", default: int = DEFAULT_LI
     """Return how many results to give: 0 is the default, more than 1000 is 1000."""
     if isinstance(limit, bool) or not isinstance(limit, int) or limit < 0:
         allowed = f"a whole number from 0 (which means {default}) to {MOST}"
-        raise InvalidArgument(argument, f"got {limit!r}, allowed is {allowed}")
+        raise InvalidArgument(argument, f"got {shown(limit)}, allowed is {allowed}")
     return min(limit or default, MOST)
 
 
@@ -36,9 +38,9 @@ def checked_amount(value: float, argument: str, default: float | None = None) ->
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if number and value == 0 and default is not None:
         return default
-    if not number or not math.isfinite(value) or value <= 0:
+    if not number or not 0 < value <= LARGEST:
         zero = f", or 0, which means {default:g}" if default is not None else ""
-        raise InvalidArgument(argument, f"got {value!r}, allowed is a finite number above 0{zero}")
+        raise InvalidArgument(argument, f"got {shown(value)}, allowed is a finite number above 0{zero}")
     return float(value)
 
 
@@ -46,8 +48,8 @@ def checked_center(center: Sequence[float], argument: str = "center") -> tuple[f
     """Return (x, y) or (x, y, z) in m as floats."""
     try:
         point = tuple(float(value) for value in center)
-    except (TypeError, ValueError) as error:
-        raise InvalidArgument(argument, f"got {center!r}, allowed is (x, y) or (x, y, z) in m") from error
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidArgument(argument, f"got {shown(center)}, allowed is (x, y) or (x, y, z) in m") from error
     if len(point) not in (2, 3) or not all(map(math.isfinite, point)):
-        raise InvalidArgument(argument, f"got {center!r}, allowed is (x, y) or (x, y, z), finite, in m")
+        raise InvalidArgument(argument, f"got {shown(center)}, allowed is (x, y) or (x, y, z), finite, in m")
     return point

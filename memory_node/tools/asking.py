@@ -49,7 +49,7 @@ def checked_vector(
         return None
     try:
         array = np.asarray(vector, dtype=np.float32)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InvalidArgument("vector", "allowed is a list of numbers") from error
     if array.ndim != 1 or not array.size or not np.isfinite(array).all() or not array.any():
         raise InvalidArgument("vector", "allowed is one row of finite numbers, not all of them 0")

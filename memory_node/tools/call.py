@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from memory_node.errors import InvalidArgument, MemoryNodeError
+from memory_node.errors import InvalidArgument, MemoryNodeError, shown
 from memory_node.graph import Filter
 from memory_node.tools.catalogue import Tool, tool
 
 if TYPE_CHECKING:
     from memory_node.memory import Memory
+
+log = logging.getLogger(__name__)
 
 _TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,), "number": (int, float), "integer": (int,), "boolean": (bool,), "array": (list, tuple),
@@ -29,7 +32,7 @@ def call_tool(memory: Memory, name: str, arguments: Mapping[str, Any] | str) -> 
 
     Returns:
         The result's text. What was wrong comes back as "Error: ..." that names the argument and what is allowed;
-        nothing is raised for it.
+        nothing is raised, whatever goes wrong.
     """
     try:
         chosen = tool(name)
@@ -37,13 +40,16 @@ def call_tool(memory: Memory, name: str, arguments: Mapping[str, Any] | str) -> 
         return _CALLS.get(chosen.name, _ask)(memory, chosen, given)
     except MemoryNodeError as error:
         return f"Error: {error}"
+    except Exception as error:
+        log.exception("tool %s failed", shown(name))
+        return f"Error: internal error, see the log: {type(error).__name__}"
 
 
 def _parsed(arguments: Mapping[str, Any] | str) -> dict[str, Any]:
     if isinstance(arguments, str):
         try:
             arguments = json.loads(arguments or "{}")
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InvalidArgument("arguments", f"no valid JSON ({error})") from error
     if not isinstance(arguments, Mapping):
         raise InvalidArgument("arguments", "must be a JSON object")
@@ -71,13 +77,15 @@ def _value(schema: dict[str, Any], value: Any, name: str) -> Any:
     kinds = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
     value = _converted(kinds, value)
     if not any(isinstance(value, _TYPES[kind]) and (kind == "boolean") == isinstance(value, bool) for kind in kinds):
-        raise InvalidArgument(name, f"got {_short(value)}, allowed is {' or '.join(kinds)}: {schema['description']}")
+        raise InvalidArgument(name, f"got {shown(value)}, allowed is {' or '.join(kinds)}: {schema['description']}")
+    if isinstance(value, int) and abs(value) >= 2**63:
+        raise InvalidArgument(name, f"got {shown(value)}, which is out of range: {schema['description']}")
     if isinstance(value, dict):
         return _checked(schema, value, name + ".")
     if isinstance(value, (list, tuple)):
         return tuple(_value({**schema["items"], "description": schema["description"]}, one, name) for one in value)
     if "enum" in schema and value not in schema["enum"]:
-        raise InvalidArgument(name, f"got {_short(value)}, allowed is one of {', '.join(schema['enum'])}")
+        raise InvalidArgument(name, f"got {shown(value)}, allowed is one of {', '.join(schema['enum'])}")
     return value
 
 
@@ -91,11 +99,6 @@ def _converted(kinds: list[str], value: Any) -> Any:
     if isinstance(value, float) and kinds == ["integer"] and math.isfinite(value) and value == int(value):
         return int(value)
     return value
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _ask(memory: Memory, chosen: Tool, given: dict[str, Any]) -> str:

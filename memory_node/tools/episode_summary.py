@@ -6,6 +6,7 @@ import sqlite3
 
 from memory_node.errors import InvalidArgument
 from memory_node.graph import NO_ID, Episode
+from memory_node.ingest.arguments import checked_id
 from memory_node.storage import episodes as rows
 from memory_node.tools.arguments import MOST, checked_limit, checked_query
 from memory_node.tools.context import ToolContext
@@ -26,11 +27,10 @@ def episode_summary(
     Raises:
         InvalidArgument: naming the argument.
     """
-    if isinstance(episode_id, bool) or not isinstance(episode_id, int) or episode_id < 0:
-        raise InvalidArgument("episode_id", f"got {episode_id!r}, allowed is an id, or 0")
+    episode_id = checked_id("episode_id", episode_id)
     last, name = checked_limit(last_n, "last_n", default=1), checked_query(task_name, "task_name")
     with context.db.read() as conn:
-        chosen = _chosen(conn, min(episode_id, 2**63 - 1), name, last, context.now_ns())
+        chosen = _chosen(conn, episode_id, name, last, context.now_ns())
         found = tuple(inner for episode in chosen for inner in _with_nested(conn, episode))[:MOST]
     if not found:
         about = f' named like "{shortened(name, 60)}"' if name else ""

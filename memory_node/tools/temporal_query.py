@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from memory_node.errors import InvalidArgument
+from memory_node.errors import InvalidArgument, shown
 from memory_node.graph import Filter, Gist, Kind
 from memory_node.storage import gists
 from memory_node.tools import matches as as_matches
@@ -59,14 +59,14 @@ def temporal_query(
 
 def _newest_first(order: str) -> bool:
     if (order or "newest") not in ORDERS:
-        raise InvalidArgument("order", f"got {order!r}, allowed is newest or oldest")
+        raise InvalidArgument("order", f"got {shown(order)}, allowed is newest or oldest")
     return order != "oldest"
 
 
 def _since(resolved: Resolved, minutes: float, now: int) -> Resolved:
     """The filter, bounded to the last so many minutes."""
     if isinstance(minutes, bool) or not isinstance(minutes, (int, float)) or not 0.0 <= minutes < math.inf:
-        raise InvalidArgument("last_n_minutes", f"got {minutes!r}, allowed is a finite number of at least 0")
+        raise InvalidArgument("last_n_minutes", f"got {shown(minutes)}, allowed is a finite number of at least 0")
     if minutes == 0:
         return resolved
     after = max(now - round(min(minutes, LONGEST_SPAN) * 60e9), -(2**62))

@@ -141,6 +141,17 @@ WRONG: list[tuple[str, Ask]] = [
     ("vector", lambda m: m.semantic_search(vector="up")),
     ("vector", lambda m: m.semantic_search(vector=[])),
     ("last_seen_after", lambda m: m.entity_query(last_seen_after="lately")),
+    ("last_seen_after", lambda m: m.entity_query(last_seen_after="1e999999999")),
+    ("center", lambda m: m.spatial_query((10**400, 0.0), 1.0)),
+    ("radius", lambda m: m.spatial_query((0.0, 0.0), 10**400)),
+    ("radius", lambda m: m.get_current_context(radius=10**400)),
+    ("recent_minutes", lambda m: m.get_current_context(recent_minutes=10**5000)),
+    ("limit", lambda m: m.semantic_search("mug", -(10**5000))),
+    ("vector", lambda m: m.semantic_search(vector=[10**400] * 64)),
+    ("id", lambda m: m.end_episode(10**30)),
+    ("position", lambda m: m.store_specific_memory("a mug", position=(10**400, 0, 0))),
+    ("confidence", lambda m: m.store_specific_memory("a mug", confidence=10**5000)),
+    ("stamp", lambda m: m.store_specific_memory("a mug", stamp=10**5000)),
 ]
 
 
@@ -163,6 +174,15 @@ FILTERS: list[tuple[str, Filter]] = [
     ("radius", Filter(center=(0.0, 0.0))),
     ("episode_id", Filter(episode_id=12345)),
     ("min_confidence", Filter(min_confidence=1.5)),
+    ("min_confidence", Filter(min_confidence=10**5000)),
+    ("episode_id", Filter(episode_id=10**30)),
+    ("episode_id", Filter(episode_id=-1)),
+    ("center", Filter(center=(10**400, 0.0), radius=1.0)),
+    ("center", Filter(center="here", radius=1.0)),  # type: ignore[arg-type]
+    ("radius", Filter(center=(0.0, 0.0), radius=10**400)),
+    ("time_after", Filter(time_after="1e999999999")),
+    ("time_before", Filter(time_before=10**5000)),
+    ("layers", Filter(layers=("x" * 1_000_000,))),
     ("map_id", Filter(map_id="attic")),
     ("frame", Filter(center=(0.0, 0.0), radius=1.0, frame="odom")),
 ]
@@ -182,7 +202,8 @@ def test_f11_a_wrong_filter_names_its_field(morning: Memory, name: str) -> None:
     for argument, filter in FILTERS:
         with pytest.raises(InvalidArgument) as caught:
             FILTERED[name](morning, filter)
-        assert caught.value.argument == argument, filter
+        assert caught.value.argument == argument
+        assert len(str(caught.value)) < 1000
 
 
 def test_a_zone_that_does_not_exist_is_named(open_memory: Callable[..., Memory]) -> None:
@@ -237,6 +258,14 @@ CALLS = [
     ("store_specific_memory", {"text": "x", "stamp": "later"}, "stamp: "),
     ("semantic_search", "{broken", "arguments: no valid JSON"),
     ("semantic_search", "[1]", "arguments: must be a JSON object"),
+    ("semantic_search", "[" * 100_000, "arguments: no valid JSON"),
+    ("semantic_search", '{"query": ' + "9" * 5000 + "}", "arguments: no valid JSON"),
+    ("temporal_query", {"filter": {"time_after": 10**5000}}, "filter.time_after: got a int too long"),
+    ("temporal_query", {"filter": {"episode_id": 10**30}}, "filter.episode_id: got 1000"),
+    ("temporal_query", {"last_n_minutes": 10**400}, "last_n_minutes: got 1000"),
+    ("spatial_query", {"center": [10**400, 0], "radius": 1}, "center: got 1000"),
+    ("store_specific_memory", {"text": "x", "metadata": {"a": 10**5000}}, "metadata: is not a JSON object"),
+    ("end_episode", {"id": 10**30}, "id: got 1000"),
     ("semantic_search", '"mug"', "arguments: must be a JSON object"),
 ]
 
@@ -246,6 +275,16 @@ def test_f11_a_wrong_call_comes_back_as_a_text_to_act_on(morning: Memory, name: 
     answer = morning.call_tool(name, arguments)
     assert answer.startswith(f"Error: {says}")
     assert "\n" not in answer
+
+
+def test_f11_what_nobody_thought_of_comes_back_as_a_text_too(morning: Memory, caplog: pytest.LogCaptureFixture) -> None:
+    class Strange(dict[str, object]):
+        def items(self) -> Any:
+            raise LookupError("no items")
+
+    answer = morning.call_tool("semantic_search", {"query": "mug", "filter": Strange()})
+    assert answer == "Error: internal error, see the log: LookupError"
+    assert "no items" in caplog.text
 
 
 def test_f11_nan_in_json_is_named(morning: Memory) -> None:

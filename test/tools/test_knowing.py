@@ -172,7 +172,8 @@ def test_a_fault_flag_that_rises_and_falls_is_two_events(memory: Memory, clock: 
         clock.advance(1)
     memory.flush()
     events = memory.temporal_query(Filter(layers=(EVENTS_LAYER,)), order="oldest").matches
-    assert [event.text.split(" within")[0] for event in events] == ["fault rose from 0 to 1", "fault dropped from 1 to 0"]
+    told = [event.text.split(" within")[0] for event in events]
+    assert told == ["fault rose from 0 to 1", "fault dropped from 1 to 0"]
 
 
 @pytest.mark.parametrize(("unit", "full"), [("%", 100.0), ("fraction", 1.0)])
