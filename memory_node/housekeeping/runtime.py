@@ -39,12 +39,15 @@ class StepResult:
         wrote: rows written, the cursor's own row not counted.
         done: nothing is left that is due now.
         found: what a dry run found, in the job's own records.
+        problem: what failed of the work while the rest was done. The run ends as failed, but the job need not rest: it
+            sees to it itself that it does not try the same again at once.
     """
 
     scanned: int = 0
     wrote: int = 0
     done: bool = True
     found: tuple[Any, ...] = ()
+    problem: str = ""
 
 
 class Foreground:
@@ -87,6 +90,7 @@ class JobContext:
         foreground: queries being answered.
         forced: somebody asked for this run, so nothing is held back to be done in one go later.
         dry_run: tell what would be done, write nothing.
+        run: number of this run of the job.
         present, now: session and time (ns) of this installment.
     """
 
@@ -101,6 +105,7 @@ class JobContext:
     closing: threading.Event = field(default_factory=threading.Event)
     forced: bool = True
     dry_run: bool = False
+    run: int = 0
     present: int = 0
     now: int = 0
     deadline: float = 0.0
@@ -158,8 +163,8 @@ class JobState:
 
     @property
     def problem(self) -> str:
-        """The error and when the timer tries again; "" without an error."""
-        return f"{self.error}; tried again in {self.retry_in:.0f} s" if self.error else ""
+        """The error and when the timer runs the job again; "" without an error."""
+        return f"{self.error}; tried again in {self.retry_in:.0f} s" if self.error and self.retry_in else self.error
 
 
 class JobRunner:
@@ -243,11 +248,13 @@ class JobRunner:
     def _run(self, job: Job, context: JobContext) -> JobState:
         before = self._states[job.name]
         state = replace(before, state="running", last_run=context.now_ns(), runs=before.runs + 1)
+        context.run = state.runs
         if not context.dry_run:
             self._states[job.name] = state
         scanned = wrote = 0
         found: tuple[Any, ...] = ()
         error = ""
+        raised = False
         used = 0.0
         try:
             while not context.closing.is_set():
@@ -257,10 +264,11 @@ class JobRunner:
                 result = job.step(context)
                 used += (time.monotonic() - began) * 1000.0
                 scanned, wrote, found = scanned + result.scanned, wrote + result.wrote, found + result.found
+                error = result.problem
                 if result.done or (not context.forced and used >= state.budget_ms):
                     break
         except Exception as problem:  # one kind of job failing must leave the others and the node running
-            error = f"{type(problem).__name__}: {problem}"
+            error, raised = f"{type(problem).__name__}: {problem}", True
             if error != before.error:
                 log.warning("job %s failed: %s", job.name, error, exc_info=True)
         state = replace(
@@ -268,16 +276,15 @@ class JobRunner:
         )
         if context.dry_run:
             return replace(state, found=found)
-        self._rest(state)
+        self._rest(state.name, raised)
         if state.wrote or state.error != before.error:
             state = self._keep(state)
         self._states[job.name] = state
         return replace(state, found=found)
 
-    def _rest(self, state: JobState) -> None:
-        """Let a job that failed rest, the longer the more often it failed."""
-        name = state.name
-        if state.error:
+    def _rest(self, name: str, raised: bool) -> None:
+        """Let a job that raised rest, the longer the more often it did."""
+        if raised:
             self._failures[name] = self._failures.get(name, 0) + 1
             rest = min(MAX_BACKOFF, self._interval * 2.0 ** self._failures[name])
             self._retry_at[name] = time.monotonic() + rest

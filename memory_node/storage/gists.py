@@ -89,10 +89,11 @@ def in_window(
     return _records(conn, sql + " ORDER BY n.stamp DESC, n.id DESC LIMIT ?", (*parameters, limit))
 
 
-def of_episode(conn: sqlite3.Connection, episode_id: int) -> list[Gist]:
-    """Return the gists of one episode, the earliest first."""
-    sql = _SELECT + " WHERE n.episode_id = ? AND n.kind = ? ORDER BY n.stamp, n.id"
-    return _records(conn, sql, (episode_id, int(Kind.GIST)))
+def of_episodes(conn: sqlite3.Connection, episode_ids: Iterable[int]) -> list[Gist]:
+    """Return the gists of episodes that no gist of gists replaced, the earliest first."""
+    sql = f"""{_SELECT} WHERE n.episode_id IN (SELECT value FROM json_each(?)) AND n.kind = {int(Kind.GIST)}
+              AND n.tier < {int(Tier.ARCHIVED)} ORDER BY n.stamp, n.id"""
+    return _records(conn, sql, (id_table(episode_ids),))
 
 
 def set_text(tx: Transaction, id_: int, text: str, author: str) -> None:
