@@ -15,6 +15,7 @@ State = dict[str, Any]
 
 _DATA = ("label_lookup_external", "label_lookup_internal", "element_levels", "data_level0", "link_lists")
 _ROOM = 1024
+_READ = 4096
 
 
 class Graph:
@@ -113,11 +114,6 @@ class Graph:
             _, distances = self._index.knn_query(queries, 1, num_threads=2)
         return np.asarray(1.0 - distances[:, 0], dtype=np.float32)
 
-    def vector(self, label: int) -> NDArray[np.float32]:
-        """The vector under a label that is inside."""
-        with self._gate.soon():
-            return np.asarray(self._index.get_items([label])[0], dtype=np.float32)
-
     @contextmanager
     def still(self) -> Iterator[None]:
         """Within it nothing changes, nor is found."""
@@ -142,6 +138,18 @@ class Graph:
         self._inside[dead] = False
         self._deleted = len(dead)
         self._index = index
+
+    @staticmethod
+    def saved_vectors(
+        values: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
+        """Labels (N,) and vectors (N, D) of what `state` gave, the deleted too, so many at once as are read quickly."""
+        elements = arrays["data_level0"].reshape(-1, values["size_data_per_element"])
+        start = values["offset_data"]
+        data = elements[:, start : start + 4 * values["dim"]]
+        labels, internal = arrays["label_lookup_external"].astype(np.int64), arrays["label_lookup_internal"]
+        for at in range(0, len(labels), _READ):
+            yield labels[at : at + _READ], data[internal[at : at + _READ]].view(np.float32)
 
     @staticmethod
     def _dead_labels(values: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.int64]:

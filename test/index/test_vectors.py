@@ -275,6 +275,20 @@ def test_f31_a_graph_older_or_newer_than_the_vectors_is_made_to_fit(saved: tuple
     assert index.state["in_graph"] == len(index) == 760
 
 
+def test_f31_a_graph_that_has_deleted_what_a_restored_backup_holds_is_refused(
+    small_graphs: None, tmp_path: Path
+) -> None:
+    data = unit(np.random.default_rng(10), 800)
+    newer = filled(data)
+    drain(newer)
+    remove(newer, np.arange(1, 101))
+    newer.save(tmp_path / "graph", ["a"])
+    index = filled(data)
+    assert index.load(tmp_path / "graph", ["a"]) != ""
+    drain(index)
+    assert index.state["in_graph"] == 800 and index.search(data[50], 1)[0].tolist() == [51]
+
+
 @pytest.mark.parametrize("damage", ["empty", "cut", "random", "flipped", "header", "folder"])
 def test_f30_a_damaged_graph_is_refused_and_built_again(saved: tuple[np.ndarray, Path], damage: str) -> None:
     data, path = saved
@@ -298,6 +312,9 @@ def test_a_graph_of_other_vectors_or_another_dimension_is_refused(saved: tuple[n
     data, path = saved
     assert filled(data).load(path, ["b"]) != ""
     assert filled(unit(np.random.default_rng(99), 800)).load(path, ["a"]) != ""
+    another_future = data.copy()
+    another_future[777] = data[3]  # one vector of all
+    assert filled(another_future).load(path, ["a"]) != ""
     other = VectorIndex(DIM + 1)
     other.apply(np.array([1]), np.array([1]), np.array([0]), np.ones((1, DIM + 1), np.float32))
     assert other.load(path, ["a"]) != ""
