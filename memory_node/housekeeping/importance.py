@@ -12,11 +12,11 @@ from memory_node.housekeeping.runtime import JobContext, StepResult
 from memory_node.storage import usage
 
 BLOCK = 3600.0
-"""s: recalls closer than this to the last one count once."""
-STEP = 0.05
+"""s: recalls within this after one that counted count with it."""
+STEP = 0.03
 """Importance that one block of recalls earns."""
-EARNED_CAP = 0.9
-"""Use alone never makes a memory as important as a writer can."""
+EARNED_CAP = 0.09
+"""The most that use earns: less than a tenth, so what a writer set a tenth higher is never outranked by use."""
 FIRST_STABILITY = 86_400.0
 """s: stability of a memory that was never recalled: after it, nine in ten are still there."""
 GROWTH = 2.0
@@ -32,7 +32,7 @@ MAX_WAITING = 100_000
 
 def earned_importance(base: float, blocks: int) -> float:
     """Return importance 0..1 of a node of writer's importance `base` that was recalled in so many blocks."""
-    return max(base, min(base + STEP * blocks, EARNED_CAP))
+    return min(1.0, base + min(STEP * blocks, EARNED_CAP))
 
 
 def stability(blocks: int) -> float:
@@ -83,9 +83,9 @@ class Importance:
         if not recalled:
             return StepResult()
         try:
-            context.db.write(lambda tx: usage.record(tx, recalled, round(BLOCK * 1e9)))
+            wrote = context.db.write(lambda tx: usage.record(tx, recalled, round(BLOCK * 1e9)))
         except Exception:
             for id_, stamp in recalled.items():
                 self._recalls.note([id_], stamp)
             raise
-        return StepResult(len(recalled), len(recalled), done=len(recalled) < BATCH)
+        return StepResult(len(recalled), wrote, done=len(recalled) < BATCH)

@@ -178,7 +178,7 @@ def _worth(
     for id_, node in known.items():
         fresh = recency((now - node.last_stamp) / SECOND, settings.recency_halflife)
         blocks, recalled = used.get(id_, (0, 0))
-        if blocks:
+        if blocks and recalled <= now:  # one that is still to come is of a clock that has gone back
             fresh = max(fresh, retrievability(stability(blocks), (now - recalled) / SECOND))
         worth[id_] = (earned_importance(node.importance, blocks), min(fresh, 1.0))
     return worth

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
+from kept_store import DAY, Store
+from support.fakes import FakeClock
 
 from memory_node.housekeeping.importance import (
-    EARNED_CAP,
     FIRST_STABILITY,
     MAX_WAITING,
     Recalls,
@@ -13,16 +17,76 @@ from memory_node.housekeeping.importance import (
     retrievability,
     stability,
 )
+from memory_node.memory import Memory
+from memory_node.storage import usage
 
 
 @pytest.mark.parametrize(
     ("base", "blocks", "expected"),
-    [(0.5, 0, 0.5), (0.5, 2, 0.6), (0.5, 1000, EARNED_CAP), (1.0, 3, 1.0), (0.0, 1, 0.05)],
+    [(0.5, 0, 0.5), (0.5, 2, 0.56), (0.5, 1000, 0.59), (1.0, 3, 1.0), (0.0, 1, 0.03), (0.95, 9, 1.0)],
 )
-def test_importance_is_earned_by_steps_and_capped_under_what_a_writer_can_set(
-    base: float, blocks: int, expected: float
-) -> None:
+def test_importance_is_earned_by_steps(base: float, blocks: int, expected: float) -> None:
     assert earned_importance(base, blocks) == pytest.approx(expected)
+
+
+def test_use_never_outranks_what_a_writer_set_a_tenth_higher() -> None:
+    for tenth in range(10):
+        assert earned_importance(tenth / 10, 10_000) < earned_importance((tenth + 1) / 10, 0)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store(tmp_path / "m.db") as opened:
+        yield opened
+
+
+def recalled(store: Store, id_: int, minutes: float, hours: float) -> int:
+    """Recall a node every so many minutes for so many hours; return its blocks."""
+    for _ in range(round(hours * 60 / minutes)):
+        store.recalls.note([id_], store.clock.ns)
+        store.run("importance")
+        store.clock.advance(minutes * 60)
+    return int(store.one("SELECT blocks FROM usage WHERE node_id = ?", id_))
+
+
+@pytest.mark.parametrize(("minutes", "blocks"), [(5, 24), (30, 24), (60, 24), (61, 24), (40, 18), (120, 12)])
+def test_a_block_is_an_hour_from_its_first_recall_however_dense_they_are(
+    store: Store, minutes: float, blocks: int
+) -> None:
+    assert recalled(store, store.add("a chair", 0.0), minutes, 24.0) == blocks
+
+
+def test_recalls_within_a_block_write_nothing(store: Store) -> None:
+    id_ = store.add("a chair", 0.0)
+    assert recalled(store, id_, 1, 0.5) == 1
+    before = store.db.revision
+    store.recalls.note([id_], store.clock.ns)
+    assert store.run("importance")[0].wrote == 0 and store.db.revision == before
+
+
+def test_a_recall_after_the_clock_went_back_begins_a_block(store: Store) -> None:
+    id_ = store.add("a chair", 0.0)
+    store.clock.advance(300 * DAY)
+    recalled(store, id_, 60, 1)
+    store.clock.advance(-300 * DAY)
+    now = store.clock.ns
+    assert recalled(store, id_, 60, 1) == 2
+    with store.db.read() as conn:
+        assert usage.of(conn, [id_]) == {id_: (2, now)}
+
+
+def test_a_recall_that_is_still_to_come_keeps_nothing_fresh(tmp_path: Path) -> None:
+    clock = FakeClock(1000 * DAY)
+    settings = {"recency_weight": 1.0, "relevance_weight": 0.0}
+    with Memory.open(tmp_path / "robot.db", clock=clock, settings=settings) as memory:
+        memory.record("a red chair", layer="scene")
+        clock.advance(300 * DAY)
+        assert memory.semantic_search("chair").matches
+        memory.run_job("importance")
+        assert memory.semantic_search("chair").matches[0].recency == 1.0
+        clock.advance(-200 * DAY)
+        assert memory.check_clock() == "clock went back"
+        assert memory.semantic_search("chair").matches[0].recency < 1e-6
 
 
 def test_retrievability_is_nine_tenths_after_the_stability() -> None:

@@ -186,7 +186,7 @@ def test_use_is_noted_off_the_query_path(morning: Memory) -> None:
     mug = morning.semantic_search("red mug", 1).matches[0]
     assert mug.importance == 0.5
     morning.run_job("importance")
-    assert morning.semantic_search("red mug", 1).matches[0].importance == pytest.approx(0.55)
+    assert morning.semantic_search("red mug", 1).matches[0].importance == pytest.approx(0.53)
 
 
 def test_body_readings_are_never_found_by_perception_tools(morning: Memory) -> None:
@@ -269,6 +269,44 @@ def test_what_is_archived_is_told_by_gists_that_are_marked(morning: Memory, cloc
     assert memory.temporal_query(Filter(time_before="-1h", kinds=("observation",))).matches == ()
     talk = memory.temporal_query(Filter(time_before="-1h", layers=("talk",))).matches
     assert len(talk) == 1 and "spare key" in talk[0].text
+
+
+def test_one_older_row_that_is_left_hides_no_archived_history(morning: Memory, clock: FakeClock) -> None:
+    memory = archived(morning, clock)
+    memory.record("a letter of last year", layer="talk", stamp=clock.ns - 365 * 86_400 * SECOND)
+    newest = memory.temporal_query(limit=100).matches
+    assert [match.kind for match in newest] == ["observation", *["gist"] * (len(newest) - 2), "observation"]
+    assert len(newest) > 3 and newest[-1].text == "a letter of last year"
+    assert any("spare key" in match.text for match in newest)
+    assert [match.id for match in memory.temporal_query(order="oldest", limit=100).matches] == [
+        match.id for match in sorted(newest, key=lambda match: (match.stamp, match.id))
+    ]
+    talk = memory.temporal_query(Filter(layers=("talk",))).matches
+    assert [match.kind for match in talk] == ["gist", "observation"]
+    two = memory.temporal_query(limit=2)
+    assert two.matches == newest[:2]
+    assert "There are 3 more" in two.text
+    assert "There are 1 more" in memory.temporal_query(limit=4).text
+    assert "That is all." in memory.temporal_query(limit=5).text
+
+
+def test_a_gist_of_rows_that_are_all_there_is_not_told_beside_them(morning: Memory) -> None:
+    assert morning.search_gists().gists
+    assert {match.kind for match in morning.temporal_query(limit=100).matches} == {"observation"}
+    assert "There are 7 more: raise limit" in morning.temporal_query(limit=10).text
+    assert "There are at least 16 more: raise limit" in morning.temporal_query(limit=1).text
+
+
+def test_gists_of_rows_that_are_all_there_take_no_places(morning: Memory, clock: FakeClock) -> None:
+    memory = archived(morning, clock)
+    for i in range(6):
+        memory.start_episode(f"round {i}")
+        memory.record(f"round {i} of the garden", layer="garden", position=(9.0 * i, 0.0, 0.0))
+        clock.advance(60)
+        memory.end_episode()
+    found = memory.temporal_query(Filter(layers=("garden", "talk")), limit=100).matches
+    assert [match.kind for match in found] == ["observation"] * 6 + ["gist"]
+    assert memory.temporal_query(Filter(layers=("talk",)), limit=1).matches[0].kind == "gist"
 
 
 def test_what_is_archived_is_found_by_meaning_place_and_words_in_gists(morning: Memory, clock: FakeClock) -> None:
