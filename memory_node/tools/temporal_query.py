@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memory_node.errors import InvalidArgument, shown
-from memory_node.graph import Filter, Gist, Kind
+from memory_node.graph import Filter, Kind
 from memory_node.storage import gists
 from memory_node.tools import matches as as_matches
 from memory_node.tools.arguments import LONGEST_SPAN, checked_limit
@@ -30,7 +31,7 @@ def temporal_query(
 ) -> TemporalQueryResult:
     """Return observations whose span meets the window, in order of time.
 
-    What is archived is told by the gists that overlap the window; their kind is "gist".
+    What is archived is told by the gists that overlap the window, in their place among the rest; their kind is "gist".
 
     Args:
         filter: time_after and time_before give the window; every other condition holds as well.
@@ -44,17 +45,21 @@ def temporal_query(
     limit, newest_first = checked_limit(limit), _newest_first(order)
     filter = filter or Filter()
     now = context.now_ns()
-    resolved = _since(context.resolve(filter, (Kind.OBSERVATION,)), last_n_minutes, now)
-    ids = context.searcher.in_time(resolved, newest_first, limit + 1)
+    window = _since(context.resolve(filter, (Kind.OBSERVATION,)), last_n_minutes, now)
+    ids = context.searcher.in_time(window, newest_first, limit + 1)
+    more, at_least = context.searcher.count(window) - limit if len(ids) > limit else 0, False
     with context.db.read() as conn:
         matches = as_matches.of_ids(conn, ids[:limit])
-    more = len(ids) > limit
-    told = () if filter.kinds else _gists_before(context, filter, last_n_minutes, matches, newest_first, limit)
-    if told:
-        both = (*matches, *told) if newest_first else (*told, *matches)
-        more, matches = more or len(both) > limit, both[:limit]
+    if not filter.kinds:
+        summaries = _since(context.resolve(replace(filter, layers=()), (Kind.GIST,)), last_n_minutes, now)
+        nearer = _before_last(summaries, matches, newest_first, limit)
+        told, looked_at = _summaries(context, nearer, filter.layers, newest_first, limit)
+        matches = _in_order((*matches, *told), newest_first)
+        at_least = context.searcher.count(summaries) > looked_at
+    more += max(0, len(matches) - limit)
+    matches = matches[:limit]
     context.note_recall(match.id for match in matches)
-    return TemporalQueryResult(text=_text(context, now, matches, newest_first, more), matches=matches)
+    return TemporalQueryResult(text=_text(context, now, matches, newest_first, more, at_least), matches=matches)
 
 
 def _newest_first(order: str) -> bool:
@@ -73,30 +78,48 @@ def _since(resolved: Resolved, minutes: float, now: int) -> Resolved:
     return replace(resolved, after=after if resolved.after is None else max(after, resolved.after))
 
 
-def _gists_before(
-    context: ToolContext, filter: Filter, minutes: float, live: tuple[Match, ...], newest_first: bool, limit: int
-) -> tuple[Match, ...]:
-    """Gists of the window that ended before the oldest observation left in it: what they tell of is archived."""
-    if newest_first and len(live) >= limit:
-        return ()
-    resolved = _since(context.resolve(replace(filter, layers=()), (Kind.GIST,)), minutes, context.now_ns())
-    oldest = min((match.stamp for match in live), default=None)
-    with context.db.read() as conn:
-        found = gists.get_many(conn, context.searcher.in_time(resolved, newest_first, limit))
-        kept = [gist.id for gist in found if _tells(gist, filter.layers, oldest)]
-        return as_matches.of_ids(conn, kept)
+def _before_last(resolved: Resolved, live: tuple[Match, ...], newest_first: bool, limit: int) -> Resolved:
+    """The filter, bounded to what comes before the last of a full list of matches."""
+    if len(live) < limit:
+        return resolved
+    if newest_first:
+        last = live[-1].last_stamp
+        return replace(resolved, after=last if resolved.after is None else max(last, resolved.after))
+    last = live[-1].stamp
+    return replace(resolved, before=last if resolved.before is None else min(last, resolved.before))
 
 
-def _tells(gist: Gist, layers: tuple[str, ...], oldest: int | None) -> bool:
-    return (oldest is None or gist.end < oldest) and (not layers or bool(set(layers) & set(gist.layers)))
+def _summaries(
+    context: ToolContext, resolved: Resolved, layers: tuple[str, ...], newest_first: bool, limit: int
+) -> tuple[tuple[Match, ...], int]:
+    """The first gists that tell of archived observations of the layers (none: any), and how many were looked at."""
+    wanted = 2 * limit
+    while True:
+        ids = context.searcher.in_time(resolved, newest_first, wanted)
+        with context.db.read() as conn:
+            found = gists.get_many(conn, gists.standing_in(conn, ids))
+            kept = [gist.id for gist in found if not layers or set(layers) & set(gist.layers)]
+            if len(kept) >= limit or len(ids) < wanted:
+                return as_matches.of_ids(conn, kept), len(ids)
+        # Gists whose rows are all there took places.
+        wanted *= 4
 
 
-def _text(context: ToolContext, now: int, matches: tuple[Match, ...], newest_first: bool, more: bool) -> str:
+def _in_order(matches: Iterable[Match], newest_first: bool) -> tuple[Match, ...]:
+    if newest_first:
+        return tuple(sorted(matches, key=lambda match: (match.last_stamp, match.id), reverse=True))
+    return tuple(sorted(matches, key=lambda match: (match.stamp, match.id)))
+
+
+def _text(
+    context: ToolContext, now: int, matches: tuple[Match, ...], newest_first: bool, more: int, at_least: bool
+) -> str:
     if not matches:
         return "Nothing was seen in that time."
     words = Wording(now, context.settings.time_zone)
     summaries = sum(match.kind == "gist" for match in matches)
     remark = f"; {counted(summaries, 'summary')} of archived observations" if summaries else ""
     head = f"{counted(len(matches), 'match')}, {'newest' if newest_first else 'oldest'} first{remark}"
-    tail = "There are more: raise limit, or narrow the window." if more else "That is all."
+    left = f"{'at least ' if at_least else ''}{more} more"
+    tail = f"There are {left}: raise limit, or narrow the window." if more else "That is all."
     return told(head, matches, words.match, tail)
