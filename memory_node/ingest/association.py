@@ -31,6 +31,10 @@ TRACKED_STEP = 0.5
 TRACK_BONUS = 2.0
 OTHER_WORD = 2.0
 """Cost of a label that is another word for the entity's."""
+DETECTED = 0.9
+"""How likely a look shows a thing that is there."""
+DOUBTLESS, MOST_DOUBT = 0.5, 8.0
+"""Cost that even the surest thing has, and is spared; and the most that doubt costs."""
 NO_PLACE = 0.6 * UNMATCHED
 """Cost of a match that place has no say in."""
 
@@ -87,6 +91,17 @@ def observer_costs(
     """Return costs (D, E) when either is only the observer's place: horizontal distance in parts of gate (m)."""
     squared = ((points[:, None, :2] - places[None, :, :2]) ** 2).sum(axis=2)
     return np.where(squared <= gate**2, UNMATCHED * squared / gate**2, IMPOSSIBLE)
+
+
+def doubt_costs(confidence: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return what a match with things of that confidence (E,) costs, 0 for one that is there beyond doubt.
+
+    A thing that is there is rarely passed over by the look that shows its neighbour, one that is gone always: so it is
+    the odds that count.
+    """
+    shown = DETECTED * confidence
+    cost = 2.0 * np.log(DETECTED / (1.0 - DETECTED)) - 2.0 * np.log(np.maximum(shown, 1e-6) / (1.0 - shown))
+    return np.asarray(np.clip(cost - DOUBTLESS, 0.0, MOST_DOUBT))
 
 
 def assign(costs: NDArray[np.float64], alone: float = UNMATCHED) -> list[int]:

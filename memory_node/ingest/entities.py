@@ -175,8 +175,8 @@ class EntityTracker:
         latest_first = np.array([s.last_seen for s in states]).argsort()[::-1].argsort() * 1e-6
         costs = np.where(nowhere, association.NO_PLACE + latest_first[None, :], costs)
         other_word = np.array([[s.label != state.label for state in states] for s in seen])
-        gone = -2.0 * np.log(np.array([max(s.confidence, 1e-3) for s in states]))
-        return np.asarray(costs + association.OTHER_WORD * other_word + gone[None, :])
+        doubt = association.doubt_costs(np.array([state.confidence for state in states]))
+        return np.asarray(costs + association.OTHER_WORD * other_word + doubt[None, :])
 
     @staticmethod
     def _tracked(seen: Sequence[Sighting], states: Sequence[entities.EntityState], stamp: int) -> NDArray[np.bool_]:
@@ -199,6 +199,8 @@ class EntityTracker:
         session = self._session(tx, seen) if -1 in rows else NO_ID
         for index, sighting in enumerate(seen):
             if rows[index] >= 0:
+                if presence.is_ghost(table.at(rows[index])):
+                    table.here_since[rows[index]] = look.stamp
                 presence.see(table.at(rows[index]), sighting, look.stamp, offset)
                 table.changed(rows[index])
                 continue

@@ -11,6 +11,7 @@ import numpy as np
 from memory_node.graph import PositionSource
 from memory_node.ingest import association
 from memory_node.ingest.entity_table import NEVER, EntityTable
+from memory_node.ingest.presence import GONE
 from memory_node.storage import entities
 
 if TYPE_CHECKING:
@@ -19,8 +20,10 @@ if TYPE_CHECKING:
     from memory_node.storage.database import Transaction
     from memory_node.storage.entities import EntityState
 
-MOVED = 1.0
+MOVED = 0.6
 """m: nearer than this the place was only off by drift."""
+BESIDE = 1.0
+"""m: this near to a thing another of its class may be a duplicate of it, made by sightings that were off."""
 NEIGHBOURHOOD = 3.0
 """m around a thing in which others tell whether that ground was known before."""
 AWAY_COST, MOST_AWAY = 4.0, 3.0
@@ -30,10 +33,8 @@ STRAY_COST, STRAYS = 2.0, 2
 LEAST = 1e-3
 METRES = 5.0
 """m of way that make it e times less likely."""
-SHADOW = 3
-"""Sightings up to which a missing thing beside another of its class may be a duplicate of it."""
-GONE = 0.05
-"""Belief under which a missing thing is gone beyond doubt: two more misses than make it missing."""
+PATIENCE = 1.5
+"""How long others of a class that were not looked at since are waited for, in times that a miss of one took."""
 NOT_MOVED = 1e5
 """Cost of not having moved: whenever something of the class is missing, what turned up is rather that than new."""
 
@@ -42,14 +43,14 @@ def follow(tx: Transaction, table: EntityTable, labels: Iterable[str], now: int)
     """Join, among the things of labels that may name one class, those that are missing with those that turned up."""
     rows = table.rows_of(labels)
     there, missing = rows[table.blocking[rows]], rows[table.missing[rows]]
-    missing = missing[[not _is_shadow(table, row, there) for row in missing.tolist()]] if len(missing) else missing
+    missing = np.array([row for row in missing.tolist() if not _is_shadow(tx, table, row, there)], dtype=np.intp)
     if not len(missing):
         return
-    later = there[table.here_since[there] > table.here_since[missing].min()]
-    newcomers = [state for state in map(table.at, later.tolist()) if not state.moved]
+    later = there[table.here_since[there] > table.here_since[missing].min()].tolist()
+    newcomers = [table.at(row) for row in later if not table.at(row).moved and not _is_shadow(tx, table, row, there)]
     if not newcomers:
         return
-    unseen = there[table.last_seen[there] < max(state.first_seen for state in newcomers)]
+    unseen = there[table.last_seen[there] < max(table.here_since[table.row(state.id)] for state in newcomers)]
     known = [table.at(row) for row in sorted([*missing.tolist(), *unseen.tolist()])]
     costs = np.array([[_cost(tx, table, old, new, now) for old in known] for new in newcomers]).reshape(-1, len(known))
     for new, column in zip(newcomers, association.assign(costs, alone=NOT_MOVED), strict=True):
@@ -57,12 +58,21 @@ def follow(tx: Transaction, table: EntityTable, labels: Iterable[str], now: int)
             move(tx, table, known[column], new)
 
 
-def _is_shadow(table: EntityTable, row: int, there: NDArray[np.intp]) -> bool:
-    """Tell whether a missing thing was only a few stray sightings of one that is there: it has not gone anywhere."""
-    if table.at(row).sightings > SHADOW or not len(there):
-        return False
+def _is_shadow(tx: Transaction, table: EntityTable, row: int, there: NDArray[np.intp]) -> bool:
+    """Tell whether a thing is only stray sightings of one beside it that is there, and so neither came nor went.
+
+    Two that were there at one time, so near to each other, and yet were never seen together, are one.
+    """
+    state, since = table.at(row), table.here_since[row]
     apart = np.linalg.norm(table.places[there] - table.places[row], axis=1)
-    return bool((apart <= MOVED).any())
+    for near in there[apart <= BESIDE].tolist():
+        other = table.at(near)
+        if other is state or other.sightings < state.sightings:
+            continue
+        at_once = table.here_since[near] < state.last_seen and since < other.last_seen
+        if at_once and not entities.seen_together(tx.conn, state.id, other.id):
+            return True
+    return False
 
 
 def _settled(
@@ -71,16 +81,17 @@ def _settled(
     """Tell whether old is what turned up as new, as far as can be known by now.
 
     With several of the class old must be gone beyond doubt, and the others seen since new turned up, or missing as
-    well: one that was not looked for since may be it, and is waited for, but no longer than it took to look for old.
+    well: one that was not looked for since may be it, and is waited for, but not much longer than it took to look for
+    old.
     """
     others = [state for state in known if state is not old and state is not new]
     if not others:
         return True
     if old.confidence > GONE:
         return False
-    gone = int(table.missing_since[table.row(old.id)])
-    if gone != NEVER and now - gone < gone - old.last_seen:
-        return not any(state.last_seen < new.first_seen and not state.missing for state in others)
+    gone, came = int(table.missing_since[table.row(old.id)]), table.here_since[table.row(new.id)]
+    if gone != NEVER and now - gone < PATIENCE * (gone - old.last_seen):
+        return not any(state.last_seen < came and not state.missing for state in others)
     return True
 
 
@@ -97,11 +108,11 @@ def move(tx: Transaction, table: EntityTable, old: EntityState, new: EntityState
     old.track_id, old.track_stamp = new.track_id, new.track_stamp
     entities.absorb(tx, old.id, new.id)
     entities.save(tx, [old])
-    seen_from = table.seen_from[table.row(new.id)]
+    came, seen_from = table.here_since[table.row(new.id)], table.seen_from[table.row(new.id)]
     table.remove(new.id)
     row = table.row(old.id)
     table.changed(row)
-    table.here_since[row], table.seen_from[row] = new.first_seen, seen_from
+    table.here_since[row], table.seen_from[row] = came, seen_from
 
 
 def _cost(tx: Transaction, table: EntityTable, old: EntityState, new: EntityState, now: int) -> float:
@@ -110,23 +121,23 @@ def _cost(tx: Transaction, table: EntityTable, old: EntityState, new: EntityStat
     Old left between its last sighting and the look that missed it, at any time alike, and must have left before new was
     seen. While it was missing the world was looked at again and again without it, in stretches of that same length.
     """
-    gone = int(table.missing_since[table.row(old.id)])
+    gone, came = int(table.missing_since[table.row(old.id)]), int(table.here_since[table.row(new.id)])
     stretch = max(1, (now if gone == NEVER else gone) - old.last_seen)
-    overlap = old.last_seen >= new.first_seen
-    if (overlap and not _strayed(tx, old, new, stretch)) or not _ground_known(table, new, old):
+    overlap = old.last_seen >= came
+    if (overlap and not _strayed(tx, old, came, stretch)) or not _ground_known(table, new, old):
         return association.IMPOSSIBLE
     assert old.position is not None and new.position is not None
-    left = min(1.0, max(LEAST, (new.first_seen - old.last_seen) / stretch))
-    away = 0.0 if gone == NEVER else max(0, new.first_seen - gone) / stretch
+    left = min(1.0, max(LEAST, (came - old.last_seen) / stretch))
+    away = 0.0 if gone == NEVER else max(0, came - gone) / stretch
     cost = STRAY_COST * overlap + AWAY_COST * min(away, MOST_AWAY) - math.log(left)
     return cost + math.dist(old.position, new.position) / METRES
 
 
-def _strayed(tx: Transaction, old: EntityState, new: EntityState, stretch: int) -> bool:
-    """Tell whether old, known for long when new turned up, is gone, and was seen since by stray sightings at most."""
-    if old.confidence > GONE or new.first_seen - old.first_seen <= stretch or old.last_seen - new.first_seen > stretch:
+def _strayed(tx: Transaction, old: EntityState, came: int, stretch: int) -> bool:
+    """Tell whether old, known for long when another came, is gone, and was seen since by stray sightings at most."""
+    if old.confidence > GONE or came - old.first_seen <= stretch or old.last_seen - came > stretch:
         return False
-    return entities.sightings_since(tx.conn, old.id, new.first_seen) <= STRAYS
+    return entities.sightings_since(tx.conn, old.id, came) <= STRAYS
 
 
 def _ground_known(table: EntityTable, new: EntityState, old: EntityState) -> bool:

@@ -34,6 +34,8 @@ CONFIRMED = 0.75
 """Belief from which a thing seen twice is no longer tentative."""
 MISSING = 0.5
 """Belief under which a confirmed thing is missing."""
+GONE = 0.05
+"""Belief under which a thing is gone beyond doubt: two more misses than make it missing."""
 FLOOR = 0.05
 """m: no running mean makes a measured place more certain than the map is."""
 OBSERVER_FLOOR = 1.0
@@ -116,6 +118,11 @@ def miss(state: EntityState, sure: bool = True) -> bool:
     state.confidence, state.missing = confidence, missing
     state.missed += 1
     return True
+
+
+def is_ghost(state: EntityState) -> bool:
+    """Tell whether it was never confirmed and is believed not to be there: what is seen of it now is something new."""
+    return state.tentative and state.confidence <= GONE
 
 
 def join(weights: tuple[float, float], places: tuple[Position, Position]) -> Position:

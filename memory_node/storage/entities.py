@@ -258,6 +258,12 @@ def sightings_since(conn: sqlite3.Connection, id_: int, stamp: int) -> int:
     return int(conn.execute(sql, (id_, int(EdgeType.OBSERVED_IN), stamp)).fetchone()[0])
 
 
+def seen_together(conn: sqlite3.Connection, a: int, b: int) -> bool:
+    """Tell whether one message ever showed both entities."""
+    sql = "SELECT 1 FROM edge WHERE source = ? AND type = ? AND target = ?"
+    return conn.execute(sql, (min(a, b), int(EdgeType.COOCCURS_WITH), max(a, b))).fetchone() is not None
+
+
 def count(conn: sqlite3.Connection, tentative: bool | None = None) -> int:
     """Return how many entities there are; tentative: only those that are, or are not."""
     sql = "SELECT count(*) FROM entity WHERE merged_into = 0"

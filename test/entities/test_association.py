@@ -69,3 +69,10 @@ def test_assignment_is_the_cheapest_as_a_whole_and_never_gives_a_thing_twice() -
 def test_what_fits_nothing_stays_alone() -> None:
     assert association.assign(np.array([[association.UNMATCHED + 0.1], [3.0]])) == [-1, 0]
     assert association.assign(np.empty((2, 0))) == [-1, -1]
+
+
+def test_doubt_costs_as_much_as_the_odds_that_a_look_shows_the_thing() -> None:
+    sure, even, gone = association.doubt_costs(np.array([32.0 / 33.0, 0.5, 0.02]))
+    assert sure == pytest.approx(0.0, abs=0.1)
+    assert even == pytest.approx(2.0 * math.log(9.0) - 2.0 * math.log(0.45 / 0.55) - 0.5)
+    assert gone == 8.0

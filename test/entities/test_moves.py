@@ -1,0 +1,74 @@
+"""What moved, and what only looks so: duplicates, ghosts and neighbours of the same class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from entities.scene import Scene
+
+A, B = (2.0, 0.0, 0.5), (12.0, 0.0, 0.5)
+AT_A, AT_B = (0.0, 0.0, 0.0), (10.0, 0.0, 0.0)
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Iterator[Scene]:
+    with Scene(tmp_path) as scene:
+        yield scene
+
+
+def test_a_chair_pushed_by_less_than_a_metre_has_moved(scene: Scene) -> None:
+    pushed = (2.0, 0.85, 0.5)
+    for _ in range(4):
+        scene.look(("chair", A), at=AT_A)
+    scene.second += 600.0
+    for _ in range(6):
+        scene.look(("chair", pushed), at=AT_A)
+    (chair,) = [entity for entity in scene.known() if not entity.tentative]
+    assert chair.moved
+    assert chair.position == pytest.approx(pushed, abs=0.05)
+    assert [place.position for place in chair.history] == [pytest.approx(A, abs=0.05)]
+
+
+def test_a_duplicate_that_is_seen_no_more_has_not_moved_to_where_another_turned_up(scene: Scene) -> None:
+    """Sightings that were off made a second chair beside the first; they were never seen together."""
+    beside = (2.0, 0.75, 0.5)
+    for _ in range(4):
+        scene.look(("chair", A), at=AT_A)
+        scene.look(("chair", beside), at=AT_A)
+    scene.second += 600.0
+    for _ in range(6):
+        scene.look(("chair", A), at=AT_A)
+    scene.look(at=AT_B)
+    scene.second += 600.0
+    for _ in range(4):
+        scene.look(("chair", B), at=AT_B)
+    assert [(chair.moved, chair.missing) for chair in scene.known()] == [(False, False), (False, True), (False, False)]
+
+
+def test_a_thing_that_comes_to_where_a_false_detection_was_has_moved_there(scene: Scene) -> None:
+    scene.look(("cup", B), at=AT_B)
+    for _ in range(4):
+        scene.look(at=AT_B)
+    for _ in range(4):
+        scene.look(("cup", A), at=AT_A)
+    scene.second += 600.0
+    for _ in range(5):
+        scene.look(("cup", B), at=AT_B)
+    for _ in range(6):
+        scene.look(at=AT_A)
+    (cup,) = scene.known()
+    assert cup.moved
+    assert cup.position == pytest.approx(B, abs=0.05)
+    assert [place.position for place in cup.history] == [pytest.approx(A, abs=0.05)]
+
+
+def test_a_sighting_between_two_is_of_the_one_that_was_seen_in_every_look(scene: Scene) -> None:
+    beside, between = (2.0, 0.6, 0.5), (2.0, 0.33, 0.5)
+    for _ in range(4):
+        scene.look(("cup", A), ("cup", beside), at=AT_A)
+    for _ in range(2):
+        scene.look(("cup", A), at=AT_A)
+    scene.look(("cup", between), at=AT_A)
+    assert [cup.sightings for cup in scene.known()] == [7, 4]
