@@ -10,6 +10,8 @@ from __future__ import annotations
 import sqlite3
 
 SECOND = 1_000_000_000
+NEVER = 2**63 - 1
+"""ns: the last time that SQLite can hold."""
 FAR = 30 * 86_400 * SECOND
 """ns between the stamps of two sessions of one clock beyond which it can't be said to have gone on."""
 
@@ -41,7 +43,12 @@ class Ages:
     def cutoff(self, session_id: int, seconds: float) -> int:
         """Return the stamp (ns) at which rows of a session are exactly `seconds` old; earlier ones are older."""
         base = self._base.get(session_id, self._now)
-        return base - round(seconds * SECOND)
+        return clamped(base - round(seconds * SECOND))
+
+
+def clamped(stamp: int) -> int:
+    """Return a time (ns) that SQLite can hold, the nearest."""
+    return min(NEVER, max(-NEVER - 1, stamp))
 
 
 def _between(clock: str, last: int, last_wall: int, later: tuple[int, str, int, str]) -> int:

@@ -74,15 +74,23 @@ def radius(points: NDArray[np.float64], spread: NDArray[np.float64] | None = Non
     return float((distances if spread is None else distances + spread).max())
 
 
+def first_in_cells(positions: NDArray[np.float64], eps: float) -> Indices:
+    """Return the index of the first position in each grid cell, ascending; unknown positions (NaN) count as one."""
+    return np.sort(np.unique(_cells(np.nan_to_num(positions), eps), axis=0, return_index=True)[1])
+
+
+def _cells(positions: NDArray[np.float64], eps: float) -> NDArray[np.float64]:
+    cells: NDArray[np.float64] = np.floor(positions * (CELLS_PER_EPS / eps))
+    return cells
+
+
 def _dbscan(positions: NDArray[np.float64], eps: float, min_samples: int) -> NDArray[np.intp]:
     if float(np.linalg.norm(np.ptp(positions, axis=0))) <= eps:
         # Everything neighbours everything.
         return np.full(len(positions), 0 if len(positions) >= min_samples else -1, np.intp)
     from sklearn.cluster import DBSCAN
 
-    _, cell_of, weights = np.unique(
-        np.floor(positions * (CELLS_PER_EPS / eps)), axis=0, return_inverse=True, return_counts=True
-    )
+    _, cell_of, weights = np.unique(_cells(positions, eps), axis=0, return_inverse=True, return_counts=True)
     cell_of = cell_of.reshape(-1)
     means = np.stack([np.bincount(cell_of, column) for column in positions.T], axis=1) / weights[:, None]
     labels = DBSCAN(eps=eps, min_samples=min_samples).fit(means, sample_weight=weights).labels_

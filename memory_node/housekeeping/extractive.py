@@ -32,6 +32,9 @@ _OPPOSITES = (
     "running stopped", "started stopped", "up down", "clean dirty", "wet dry", "occupied free", "occupied empty",
     "connected disconnected", "in out", "lit dark", "inside outside", "awake asleep", "standing lying", "light dark",
 )  # fmt: skip
+_PAIRS = {
+    word: tuple(pair for pair in _OPPOSITES if word in pair.split()) for pair in _OPPOSITES for word in pair.split()
+}
 
 
 @dataclass(frozen=True)
@@ -160,12 +163,7 @@ def _distinct(rows: Sequence[SummaryRow]) -> list[_Said]:
 
 def _frames(words: list[str]) -> list[tuple[str, ...]]:
     """The words with each opposite replaced by its pair: texts that share a frame contradict each other."""
-    return [
-        (*words[:i], pair, *words[i + 1 :])
-        for i, word in enumerate(words)
-        for pair in _OPPOSITES
-        if word in pair.split()
-    ]
+    return [(*words[:i], pair, *words[i + 1 :]) for i, word in enumerate(words) for pair in _PAIRS.get(word, ())]
 
 
 def _in_order(sentences: list[_Said]) -> Iterable[_Said]:

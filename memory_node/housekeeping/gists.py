@@ -1,7 +1,7 @@
 """Gists: what rows near in place and time had in common, written once they are old enough or their episode ended.
 
-A stretch of rows is clustered once; the plan lies in the job's cursor until every cluster is written, so a killed
-process goes on with the same plan.
+The job goes through the rows group by group and stretch by stretch. The clusters of a stretch lie in its cursor until
+every one is written, so a killed process goes on with the same clusters.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import sqlite3
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from memory_node.graph import NO_ID, Episode, Gist
 from memory_node.housekeeping import clusters, members
-from memory_node.housekeeping.ages import Ages
+from memory_node.housekeeping.ages import NEVER, Ages
 from memory_node.housekeeping.extractive import Extractive
 from memory_node.housekeeping.runtime import JobContext, StepResult
 from memory_node.storage import episodes, jobs
@@ -30,10 +30,16 @@ if TYPE_CHECKING:
 
 MAX_STRETCH = 10_000
 """Rows that are clustered in one go."""
+MAX_CELLS = 2500
+"""Grid cells that are clustered in one go: what DBSCAN takes time for."""
 PIECE = 1000
 """Rows that become arrays in one go."""
-CHUNK = 2000
+CHUNK = 1000
 """Rows that one transaction joins to their gists."""
+MAX_GISTS = 8
+"""Gists that one transaction writes."""
+AT_ONCE = 1000
+"""Rows of which an episode that ends has gists at once."""
 
 _RAW = """
 FROM node INDEXED BY node_raw WHERE kind = 1 AND tier = 1 AND session_id = ? AND episode_id = ?
@@ -51,25 +57,28 @@ class Group:
 
 @dataclass
 class Plan:
-    """Clusters of one group that are to become gists: ids of their members.
+    """One stretch of a group: the clusters that are still to become gists, as ids of their members.
 
     Attributes:
+        newest, noise_newest: stamp (ns) up to which rows, and rows that DBSCAN calls noise, are due.
+        after: stamp (ns) and id of the last row of the stretch.
         gist_id: gist of the first cluster when some of its members were written already, else 0.
         scanned: rows that were read to make it.
     """
 
     group: Group
+    newest: int = NEVER
+    noise_newest: int = NEVER
+    after: tuple[int, int] = (-NEVER - 1, 0)
     clusters: list[list[int]] = field(default_factory=list)
     gist_id: int = NO_ID
     scanned: int = 0
 
     def dump(self) -> dict[str, Any]:
         """Return the plan as a cursor."""
-        if not self.clusters:
-            return {}
         return {
-            "session": self.group.session_id, "episode": self.group.episode_id, "clusters": self.clusters,
-            "gist": self.gist_id,
+            "session": self.group.session_id, "episode": self.group.episode_id, "newest": self.newest,
+            "noise": self.noise_newest, "after": self.after, "clusters": self.clusters, "gist": self.gist_id,
         }
 
     @classmethod
@@ -77,40 +86,68 @@ class Plan:
         """Return the plan of a cursor, None when all is done."""
         if not cursor:
             return None
-        return cls(Group(cursor["session"], cursor["episode"]), cursor["clusters"], cursor["gist"])
+        return cls(
+            Group(cursor["session"], cursor["episode"]), cursor["newest"], cursor["noise"], tuple(cursor["after"]),
+            cursor["clusters"], cursor["gist"],
+        )
 
 
 class Gists:
-    """The job `gists`. A dry run answers with the gists (id 0) that a run would write now."""
+    """The job `gists`. An installment clusters one stretch, or writes some of its gists.
+
+    A dry run does all that on a copy of the rows, and answers with the gists (id 0) that a run would write now.
+    """
 
     name = "gists"
 
+    def __init__(self) -> None:
+        self._at: Plan | None = None
+        """A stretch that had nothing due, which is not worth a write."""
+        self._forced: bool | None = None
+        """Whether the present pass through the rows was forced; None: it was begun by another process."""
+
     def step(self, context: JobContext) -> StepResult:
         if context.dry_run:
-            return self._dry_run(context)
-        scanned = wrote = 0
-        while True:
-            with context.db.read() as conn:
-                plan = Plan.load(jobs.cursor(conn, self.name)) or next(due(conn, context), None)
-            if plan is None:
-                return StepResult(scanned, wrote)
-            scanned += plan.scanned
-            wrote += self._write(context, plan)
-            if context.should_yield():
-                return StepResult(scanned, wrote, done=False)
+            from memory_node.housekeeping.rehearsal import rehearse
 
-    def _write(self, context: JobContext, plan: Plan) -> int:
-        return context.db.write(lambda tx: self._advance(tx, plan, context))
+            return StepResult(found=rehearse(context, [Gists()]))
+        with context.db.read() as conn:
+            stored = Plan.load(jobs.cursor(conn, self.name))
+        if stored is not None and stored.clusters:
+            plan = stored
+            return StepResult(0, context.db.write(lambda tx: self._advance(tx, plan, context)), done=False)
+        return self._plan(context, stored)
+
+    def _plan(self, context: JobContext, stored: Plan | None) -> StepResult:
+        """Cluster the next stretch; when there is none the pass is over.
+
+        A pass that began in the middle, or that held back what is asked for now, is followed by another.
+        """
+        at = self._at or stored
+        if at is None:
+            self._forced = context.forced
+        with context.db.read() as conn:
+            plan = _next(conn, context, at)
+        self._at = None if plan is None or plan.clusters else plan
+        if plan is not None and not plan.clusters:
+            return StepResult(plan.scanned, done=False)
+        cursor = {} if plan is None else plan.dump()
+        if plan is not None or stored is not None:
+            context.db.write(lambda tx: jobs.save_cursor(tx, self.name, cursor))
+        if plan is None:
+            return StepResult(done=self._forced is not None and self._forced >= context.forced)
+        return StepResult(plan.scanned, done=False)
 
     def _advance(self, tx: Transaction, plan: Plan, context: JobContext) -> int:
-        """Write up to CHUNK members of a plan while time is left, and the rest of the plan; return rows written."""
+        """Write up to MAX_GISTS gists and CHUNK members, and what is left of the plan; return rows written."""
         settings, rewrite = context.settings(), context.summarizer is not None
-        wrote, room = 0, CHUNK
-        while plan.clusters and room > 0 and not (wrote and context.should_yield()):
+        wrote, room, gists = 0, CHUNK, MAX_GISTS
+        while plan.clusters and room > 0 and gists > 0:
             ids = plan.clusters[0]
             if plan.gist_id == NO_ID and (ids := still_raw(tx.conn, ids)):
                 plan.gist_id = write_gist(tx, plan.group, ids, settings, rewrite)
                 wrote += 1
+                gists -= 1
             part = still_raw(tx.conn, ids[:room])
             gist_table.add_members(tx, plan.gist_id, part)
             wrote += len(part)
@@ -123,39 +160,30 @@ class Gists:
         jobs.save_cursor(tx, self.name, plan.dump())
         return wrote
 
-    @staticmethod
-    def _dry_run(context: JobContext) -> StepResult:
-        found: list[Gist] = []
-        scanned = 0
-        with context.db.read() as conn:
-            for plan in due(conn, context):
-                scanned += plan.scanned
-                found += [describe(conn, plan.group, ids, context.settings()) for ids in plan.clusters]
-        return StepResult(scanned, 0, found=tuple(found))
-
 
 def summarise_episode(tx: Transaction, episode_id: int, settings: Settings, rewrite: bool) -> list[int]:
-    """Write the gists of an episode that ends now, whatever the age of its rows, and return their ids.
+    """Write gists of an episode that ends now, whatever the age of its rows, and return their ids.
 
-    At most MAX_STRETCH rows; the job does the rest of a longer one.
+    So that this is quick, they are of its first AT_ONCE rows, and at most MAX_GISTS, of the largest clusters; the job
+    writes the rest.
     """
-    ids: list[int] = []
-    room = MAX_STRETCH
     sessions = tx.conn.execute(
-        "SELECT DISTINCT session_id FROM node INDEXED BY node_episode WHERE episode_id = ? AND kind = 1",
-        (episode_id,),
-    ).fetchall()
-    for (session_id,) in sessions:
-        group = Group(session_id, episode_id)
-        for plan in stretches(tx.conn, group, None, None, settings):
-            for members_ in plan.clusters if plan.scanned <= room else []:
-                gist_id = write_gist(tx, group, members_, settings, rewrite)
-                gist_table.add_members(tx, gist_id, members_)
-                ids.append(gist_id)
-            room -= plan.scanned
-            if room <= 0:
-                return ids
-    return ids
+        "SELECT id FROM session WHERE id >= (SELECT session_id FROM node WHERE id = ?) AND EXISTS (SELECT 1 FROM node"
+        " INDEXED BY node_raw WHERE kind = 1 AND tier = 1 AND session_id = session.id AND episode_id = ?) ORDER BY id",
+        (episode_id, episode_id),
+    )
+    for (session_id,) in sessions.fetchall():
+        plan = stretch(tx.conn, Plan(Group(session_id, episode_id)), settings, AT_ONCE)
+        if plan is not None:
+            largest = sorted(plan.clusters, key=len, reverse=True)[:MAX_GISTS]
+            return [_write_whole(tx, plan.group, ids, settings, rewrite) for ids in sorted(largest)]
+    return []
+
+
+def _write_whole(tx: Transaction, group: Group, ids: Sequence[int], settings: Settings, rewrite: bool) -> int:
+    gist_id = write_gist(tx, group, ids, settings, rewrite)
+    gist_table.add_members(tx, gist_id, ids)
+    return gist_id
 
 
 def write_gist(tx: Transaction, group: Group, ids: Sequence[int], settings: Settings, rewrite: bool) -> int:
@@ -174,9 +202,9 @@ def describe(conn: sqlite3.Connection, group: Group, ids: Sequence[int], setting
     """Return the gist of observations, with the extractive text; its id is 0."""
     given = id_table(ids)
     inside = "FROM json_each(?1) AS given CROSS JOIN node AS n ON n.id = given.value"
-    count, start, end, x, y, z, frame, map_name = conn.execute(
-        "SELECT count(*), min(stamp), max(last_stamp), avg(x), avg(y), avg(z), max(frame), max(m.name)"
-        f" {inside} LEFT JOIN map AS m ON m.id = n.map_id",
+    count, start, end, x, y, z, frame, map_id, layer_ids = conn.execute(
+        "SELECT count(*), min(stamp), max(last_stamp), avg(x), avg(y), avg(z), max(frame), max(map_id),"
+        f" json_group_array(DISTINCT layer_id) {inside}",
         (given,),
     ).fetchone()
     position = None if x is None else (x, y, z)
@@ -188,69 +216,78 @@ def describe(conn: sqlite3.Connection, group: Group, ids: Sequence[int], setting
             (given, x, y, z),
         ).fetchone()[0]
     layers = conn.execute(
-        f"SELECT DISTINCT l.name {inside} JOIN layer AS l ON l.id = n.layer_id ORDER BY l.name", (given,)
+        "SELECT name FROM layer WHERE id IN (SELECT value FROM json_each(?)) ORDER BY name", (layer_ids,)
     )
+    map_name = conn.execute("SELECT name FROM map WHERE id = ?", (map_id,)).fetchone()
     text = Extractive(settings.time_zone).summarize(members.folded(conn, ids), settings.consolidation_max_text)
     return Gist(
         id=NO_ID, text=text, layers=tuple(row[0] for row in layers), start=start, end=end, observation_count=count,
         position=position, frame=frame, radius=math.sqrt(farthest), episode_id=group.episode_id,
-        map_id=map_name or "",
+        map_id=map_name[0] if map_name else "",
     )
 
 
-def due(conn: sqlite3.Connection, context: JobContext) -> Iterator[Plan]:
-    """Yield a plan for each stretch of rows that is due, empty ones left out."""
+def groups(conn: sqlite3.Connection, after: Group | None = None) -> Iterator[Group]:
+    """Yield the groups that have raw rows and come after one, by session and episode; a look into the index each."""
+    key = (-1, -1) if after is None else (after.session_id, after.episode_id)
+    sql = """SELECT session_id, episode_id FROM node INDEXED BY node_raw WHERE kind = 1 AND tier = 1
+             AND (session_id, episode_id) > (?, ?) ORDER BY session_id, episode_id LIMIT 1"""
+    while (key := conn.execute(sql, key).fetchone()) is not None:
+        yield Group(*key)
+
+
+def _next(conn: sqlite3.Connection, context: JobContext, at: Plan | None) -> Plan | None:
+    """Cluster the stretch after one, None: the first; returns None after the last."""
     settings = context.settings()
+    if at is not None and (plan := stretch(conn, at, settings)) is not None:
+        return plan
     ages = Ages(conn, context.present, context.now)
-    for group in groups(conn):
+    for group in groups(conn, None if at is None else at.group):
         bounds = _bounds(conn, group, ages, settings, context.forced)
-        if bounds is not None:
-            for plan in stretches(conn, group, *bounds, settings):
-                if plan.clusters:
-                    yield plan
+        if bounds is not None and (plan := stretch(conn, Plan(group, *bounds), settings)) is not None:
+            return plan
+    return None
 
 
-def groups(conn: sqlite3.Connection) -> list[Group]:
-    """Return the groups that have raw rows."""
-    sql = "SELECT DISTINCT session_id, episode_id FROM node INDEXED BY node_raw WHERE kind = 1 AND tier = 1"
-    return [Group(*row) for row in conn.execute(sql)]
+def stretch(conn: sqlite3.Connection, before: Plan, settings: Settings, most: int = MAX_STRETCH) -> Plan | None:
+    """Cluster the rows that come after a plan in its group: one contiguous stretch of time, at most so many rows.
 
-
-def stretches(
-    conn: sqlite3.Connection, group: Group, newest: int | None, noise_newest: int | None, settings: Settings
-) -> Iterator[Plan]:
-    """Yield the clusters of a group's raw rows, one contiguous stretch of time after another.
-
-    Args:
-        newest, noise_newest: stamp (ns) up to which rows, and rows that DBSCAN calls noise, become gists; None: all.
+    Rows that are still repeated after `newest` are left alone. None: nothing is left.
     """
-    after, after_id = -(2**63), 0
-    while True:
-        rows = conn.execute(
-            f"SELECT id, stamp, map_id, x, y, z {_RAW} AND stamp <= ? AND (stamp, id) > (?, ?)"
-            f" ORDER BY stamp, id LIMIT {MAX_STRETCH}",
-            (group.session_id, group.episode_id, 2**63 - 1 if newest is None else newest, after, after_id),
-        )
-        keys, positions = _columns(rows)
-        if not len(keys):
-            return
-        gap = round(settings.consolidation_window * 1e9)
-        cuts = np.flatnonzero((np.diff(keys[:, 1]) > gap) | (np.diff(keys[:, 2]) != 0)) + 1
-        length = int(cuts[0]) if len(cuts) else len(keys)
-        after_id, after = keys[length - 1, :2].tolist()
-        noise_due = np.ones(length, bool) if noise_newest is None else keys[:length, 1] <= noise_newest
-        parts = _clusters(positions[:length], noise_due, settings)
-        yield Plan(group, [keys[part, 0].tolist() for part in parts], scanned=length)
+    rows = conn.execute(
+        f"SELECT id, stamp, last_stamp, map_id, x, y, z {_RAW} AND stamp <= ? AND last_stamp <= ?"
+        f" AND (stamp, id) > (?, ?) ORDER BY stamp, id LIMIT {most}",
+        (before.group.session_id, before.group.episode_id, before.newest, before.newest, *before.after),
+    )
+    keys, positions = _columns(rows, settings)
+    if not len(keys):
+        return None
+    gap = settings.consolidation_window * 1e9
+    # As floats, because the difference of two stamps may not fit into 64 bits.
+    reached = np.maximum.accumulate(keys[:, 2]).astype(float)
+    cuts = np.flatnonzero((keys[1:, 1].astype(float) - reached[:-1] > gap) | (np.diff(keys[:, 3]) != 0)) + 1
+    length = int(cuts[0]) if len(cuts) else len(keys)
+    id_, stamp = keys[length - 1, :2].tolist()
+    parts = _clusters(positions[:length], keys[:length, 2] <= before.noise_newest, settings)
+    return replace(
+        before, after=(stamp, id_), clusters=[keys[part, 0].tolist() for part in parts], gist_id=NO_ID, scanned=length
+    )
 
 
-def _columns(rows: sqlite3.Cursor) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Id, stamp and map (N, 3), and positions (N, 3) with NaN where unknown, of rows that hold them in that order."""
-    keys, positions = [np.empty((0, 3), np.int64)], [np.empty((0, 3))]
+def _columns(rows: sqlite3.Cursor, settings: Settings) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Id, stamp, last stamp and map (N, 4), and positions (N, 3) with NaN where unknown, of rows in that order.
+
+    The rows end where they would come into more than MAX_CELLS cells of the grid.
+    """
+    keys, positions = np.empty((0, 4), np.int64), np.empty((0, 3))
     # NumPy holds the interpreter while it takes in a list, and queries wait.
     while piece := rows.fetchmany(PIECE):
-        keys.append(np.array([row[:3] for row in piece], np.int64))
-        positions.append(np.array([row[3:] for row in piece], np.float64))
-    return np.concatenate(keys), np.concatenate(positions)
+        keys = np.concatenate([keys, np.array([row[:4] for row in piece], np.int64)])
+        positions = np.concatenate([positions, np.array([row[4:] for row in piece], np.float64)])
+        first = clusters.first_in_cells(positions, settings.consolidation_spatial_eps)
+        if len(first) > MAX_CELLS:
+            return keys[: first[MAX_CELLS]], positions[: first[MAX_CELLS]]
+    return keys, positions
 
 
 def _clusters(
@@ -275,7 +312,7 @@ def _clusters(
 
 def _bounds(
     conn: sqlite3.Connection, group: Group, ages: Ages, settings: Settings, forced: bool
-) -> tuple[int | None, int | None] | None:
+) -> tuple[int, int] | None:
     """Stamps up to which a group's rows and noise are due, None when nothing is.
 
     Unless forced, rows wait until their stretch is over or a good part of it is old, so that a place gets one gist an
@@ -283,12 +320,14 @@ def _bounds(
     """
     episode = episodes.get(conn, group.episode_id) if group.episode_id else None
     if episode is not None and episode.explicit and episode.status != "active":
-        return None, None
+        return NEVER, NEVER
     window = _window(episode, settings)
     limit = ages.cutoff(group.session_id, window)
     key = (group.session_id, group.episode_id)
-    oldest = conn.execute(f"SELECT stamp {_RAW} ORDER BY stamp LIMIT 1", key).fetchone()
-    if oldest is None or oldest[0] > limit:
+    oldest = conn.execute(
+        f"SELECT stamp {_RAW} AND stamp <= ? AND last_stamp <= ? ORDER BY stamp LIMIT 1", (*key, limit, limit)
+    ).fetchone()
+    if oldest is None:
         return None
     newest = conn.execute(f"SELECT stamp {_RAW} ORDER BY stamp DESC LIMIT 1", key).fetchone()
     full = ages.cutoff(group.session_id, window + settings.archive_after_seconds)

@@ -28,10 +28,13 @@ _OF_EPISODES = "json_each(?) AS given CROSS JOIN node AS n INDEXED BY node_episo
 _EPISODE = "n.episode_id = given.value"
 _INSIDE = f"FROM {_OF_EPISODES} WHERE {_EPISODE} AND {_PERCEIVED}"
 _FOLDED = f"""
-SELECT min(n.id), t.body, l.name, min(n.stamp), max(n.last_stamp), avg(n.x), avg(n.y), avg(n.z), sum(n.repeats)
-FROM {{rows}} CROSS JOIN text AS t ON t.id = n.text_id CROSS JOIN layer AS l ON l.id = n.layer_id
-WHERE {{which}} AND {_PERCEIVED}
-GROUP BY n.layer_id, n.text_id ORDER BY count(*) DESC, min(n.stamp), min(n.id) LIMIT {MAX_TEXTS}
+SELECT f.least, t.body, l.name, f.first, f.last, f.x, f.y, f.z, f.repeats
+FROM (SELECT n.layer_id, n.text_id, min(n.id) AS least, count(*) AS number, min(n.stamp) AS first,
+    max(n.last_stamp) AS last, avg(n.x) AS x, avg(n.y) AS y, avg(n.z) AS z, sum(n.repeats) AS repeats
+    FROM {{rows}} WHERE {{which}} AND {_PERCEIVED} AND n.text_id IS NOT NULL
+    GROUP BY n.layer_id, n.text_id ORDER BY number DESC, first, least LIMIT {MAX_TEXTS}) AS f
+CROSS JOIN text AS t ON t.id = f.text_id CROSS JOIN layer AS l ON l.id = f.layer_id
+ORDER BY f.number DESC, f.first, f.least
 """
 
 

@@ -13,7 +13,7 @@ from support.fakes import SECOND
 
 from benchmarks.peak_memory import PeakMemory
 from memory_node.graph import EdgeType, Tier
-from memory_node.housekeeping import clusters
+from memory_node.housekeeping import clusters, gists
 from memory_node.housekeeping import episodes as keeping
 from memory_node.housekeeping.consolidation import consolidate
 from memory_node.storage import edges, nodes, sessions
@@ -121,6 +121,29 @@ def test_noise_gets_its_gist_once_it_is_older_than_archive_after_seconds(store: 
     assert store.gists()[1].position == (40.0, 0.0, 2.6) and store.gists()[1].radius == 0.0
 
 
+def test_a_row_that_is_still_repeated_is_left_alone(store: Store) -> None:
+    now = store.clock.ns / SECOND
+    past = store.add_many([("a cup", now + i, (0.0, 0.0, 0.0), "scene") for i in range(3)])
+    quiet = store.add("the hall is quiet", now + 1, last_stamp=round((now + 5000) * SECOND), repeats=500)
+    store.clock.advance(5001)
+    store.run("gists", "archive")
+    assert members(store) == past and store.node(quiet).text == "the hall is quiet"
+    store.clock.advance(3700)
+    store.run("gists", "archive")
+    gist = store.gists()[-1]
+    assert store.members(gist.id) == [quiet] and gist.end == round((now + 5000) * SECOND) and "(x500)" in gist.text
+    assert store.node(quiet).tier is Tier.ARCHIVED
+
+
+def test_repeats_carry_a_stretch_on(store: Store) -> None:
+    now = store.clock.ns / SECOND
+    first = store.add("the hall is quiet", now, last_stamp=round((now + 5000) * SECOND), repeats=500)
+    later = store.add_many([("a person sits here", now + 5100 + i, (1.0, 0.0, 0.0), "scene") for i in range(2)])
+    store.clock.advance(9000)
+    store.run("gists")
+    assert [store.members(gist.id) for gist in store.gists()] == [[first, *later]]
+
+
 def test_far_noise_is_not_put_together(store: Store) -> None:
     now = store.clock.ns / SECOND
     store.add_many([(f"lamp {i}", now + i, (40.0 * i, 0.0, 0.0), "scene") for i in range(6)])
@@ -201,13 +224,68 @@ def test_a_dry_run_returns_the_clusters_that_the_run_then_writes(store: Store) -
     assert {gist.id for gist in told.gists} == {0} and all(gist.id > 0 for gist in written)
 
 
+@pytest.mark.parametrize("changed", [{}, {"episode_gap": 600.0}, {"episode_max_duration": 300.0}])
+def test_a_dry_run_finds_what_a_run_writes_however_rows_are_linked(changed: dict[str, float], store: Store) -> None:
+    store.settings = store.settings.changed(**changed)
+    patrol = store.write(
+        lambda tx: keeping.start_episode(tx, "patrol", store.clock.now_ns(), store.session_id)
+    )
+    store.add_many([("a door", store.clock.ns / SECOND + i, (3.0, 0.0, 0.0), "scene") for i in range(4)],
+                   episode_id=patrol)
+    store.clock.advance(10)
+    store.write(lambda tx: keeping.close_abandoned(tx, store.settings))
+    for _ in range(4):
+        # Sparse enough for noise, and more than one stretch.
+        series(store, 900, "(i * 7919 % 1000) / 5.0, (i * 104729 % 1000) / 5.0, 0", text="'thing ' || (i % 9)")
+        store.clock.advance(700)
+    store.clock.advance(1850)
+    before = store.db.revision
+    told = consolidate(store.runner, dry_run=True)
+    assert store.db.revision == before and told.clusters > 20
+    written = consolidate(store.runner)
+    known = patrol
+    key = [(g.text, g.position, g.radius, g.start, g.end, g.observation_count, g.layers) for g in written.gists]
+    assert key == [(g.text, g.position, g.radius, g.start, g.end, g.observation_count, g.layers) for g in told.gists]
+    assert [g.episode_id for g in told.gists] == [g.episode_id if g.episode_id == known else 0 for g in written.gists]
+
+
+def test_a_pass_that_was_interrupted_is_followed_by_a_whole_one(tmp_path: Path) -> None:
+    with Store(tmp_path / "m.db") as store:
+        series(store, 20, "(i % 2) * 50, 0, 0", step=1.0)
+        store.new_session("start")
+        series(store, 20, "(i % 2) * 50, 0, 0", step=1.0)
+        store.clock.advance(2000)
+        job = store.runner.jobs["gists"]
+        store.context.begin_step()
+        while not store.gists():
+            job.step(store.context)
+        clock, first = store.clock, len(store.gists())
+    with Store(tmp_path / "m.db", clock=clock) as store:
+        store.add_many([("a late cup", DAY + i, (0.0, 0.0, 0.0), "scene") for i in range(3)], session_id=1)
+        store.run("gists")
+        assert first == 2 and members(store) == perceived(store)
+
+
 def test_ending_a_long_episode_summarises_what_it_can_at_once_and_the_job_the_rest(store: Store) -> None:
     now = store.clock.now_ns()
     patrol = store.write(lambda tx: keeping.start_episode(tx, "patrol", now, store.session_id))
     series(store, 12_000, "0, 0, 0")
     store.write(lambda tx: tx.conn.execute("UPDATE node SET episode_id = ? WHERE kind = 1", (patrol,)))
     ended = store.write(lambda tx: keeping.end_episode(tx, patrol, "", store.clock.now_ns(), store.settings))
-    assert len(ended.gist_ids) == 1 and store.one("SELECT count(*) FROM node WHERE kind = 1 AND tier = 1") == 2000
+    assert len(ended.gist_ids) == 1 and store.one("SELECT count(*) FROM node WHERE kind = 1 AND tier = 1") == 11_000
+    assert "a red chair (x12000)" in ended.summary
+    store.run("gists")
+    assert members(store) == perceived(store) and len(store.gists()) == 3
+
+
+def test_ending_a_wide_episode_writes_its_largest_gists_at_once_and_the_job_the_rest(store: Store) -> None:
+    now = store.clock.now_ns()
+    patrol = store.write(lambda tx: keeping.start_episode(tx, "patrol", now, store.session_id))
+    series(store, 3000, "(i % 30) * 8.0 * (i % 4 <> 0), 0, 0")
+    store.write(lambda tx: tx.conn.execute("UPDATE node SET episode_id = ? WHERE kind = 1", (patrol,)))
+    ended = store.write(lambda tx: keeping.end_episode(tx, patrol, "", store.clock.now_ns(), store.settings))
+    assert list(ended.gist_ids) == [gist.id for gist in store.gists()] and len(ended.gist_ids) == gists.MAX_GISTS
+    assert store.gists()[0].observation_count > 250 and len(members(store)) <= gists.AT_ONCE
     store.run("gists")
     assert members(store) == perceived(store)
 
