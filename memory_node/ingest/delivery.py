@@ -12,6 +12,7 @@ from memory_node.ingest.converters import (
     Converter,
     DetectionsPercept,
     Origin,
+    Percept,
     PosePercept,
     Refused,
     TextPercept,
@@ -110,20 +111,21 @@ class Delivery:
             self._converters[key] = convert_pose if layer.name == ODOMETRY else converter(type_name, layer)
         return self._converters[key]
 
-    def deliver(
-        self, message: Any, layer: LayerSettings, type_name: str, stamped: Stamped, waited: float | None
-    ) -> bool:
-        """Convert a message and hand it to the memory; returns False when it was passed over as unchanged.
+    def convert(self, message: Any, layer: LayerSettings, type_name: str) -> Percept:
+        """Return what a message says. Raises Refused, or whatever a message that is not of its type makes fail."""
+        return self._converter(layer, type_name)(message, layer)
+
+    def deliver(self, percept: Percept, layer: LayerSettings, stamped: Stamped, waited: float | None) -> bool:
+        """Hand what a message says to the memory; returns False when it was passed over as unchanged.
 
         Args:
-            waited: s since it arrived; None: it has waited long enough.
+            waited: s since the message arrived; None: it has waited long enough.
 
         Raises:
             Later: it should be tried again.
             Refused: nothing in it can be kept.
             MemoryNodeError: the memory did not take it.
         """
-        percept = self._converter(layer, type_name)(message, layer)
         if isinstance(percept, PosePercept):
             self._pose(percept, stamped, waited)
         elif isinstance(percept, DetectionsPercept):

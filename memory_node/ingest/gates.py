@@ -76,6 +76,12 @@ class Gate(Generic[T]):
         self._passed = held.stamp
         return held.item
 
+    def leave(self, hold: bool) -> T | None:
+        """Return what only the rate holds back; what waits for a trigger, or while `hold`, is passed over."""
+        if self._held is not None and (hold or (self._only_fired and not self._fires_every)):
+            self._held, self.thinned = None, self.thinned + 1
+        return self.fire()
+
     @property
     def holds(self) -> int:
         """How many messages wait: 0 or 1."""

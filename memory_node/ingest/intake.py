@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from memory_node.errors import InvalidArgument, MemoryNodeError
-from memory_node.ingest.converters import Origin, Refused
+from memory_node.ingest.converters import Origin, Percept, Refused
 from memory_node.ingest.converters.reading import origin_of
 from memory_node.ingest.counts import MessageCounts
 from memory_node.ingest.delivery import Delivery, Later, Sink
@@ -31,7 +31,11 @@ _REPORT_EVERY = 30 * NS
 
 @dataclass
 class Arrival:
-    """A message on its way: received in ns of the node's clock, arrived in ns of the steady clock."""
+    """A message on its way: received in ns of the node's clock, arrived in ns of the steady clock.
+
+    Attributes:
+        percept: what it says, once it was converted; the message itself is let go then.
+    """
 
     layer: LayerSettings
     type_name: str
@@ -42,14 +46,16 @@ class Arrival:
     epoch: int
     origin: Origin = field(default_factory=Origin)
     stamped: Stamped = Stamped(0, "")
+    percept: Percept | None = None
 
 
 class Intake:
     """A bounded queue before the memory, one worker behind it.
 
-    `put` only enqueues. When the queue is full the oldest message of the busiest layer goes, and is counted. The worker
-    takes poses first, so that a perception finds the pose of its moment; what needs a pose or a transform that is late
-    waits aside for a moment without holding up the rest. Nothing a message holds makes it stop.
+    `put` only enqueues. The worker takes poses first, so that a perception finds the pose of its moment; what needs a
+    pose or a transform that is late waits aside for a moment without holding up the rest. When more waits than may, in
+    the queue and aside, the oldest message of the busiest layer goes, and is counted. Nothing a message holds makes it
+    stop.
 
     Attributes:
         auto_store: False: the newest message of each layer is held until `release`.
@@ -71,7 +77,7 @@ class Intake:
         """Make an intake without its worker, see `start`.
 
         Args:
-            queue_size: messages waiting, all layers together.
+            queue_size: messages waiting, all layers together, those aside included.
             steady: ns of a clock that never jumps.
             decode: makes a message of what was put and its type name, in the worker; None: messages are put as such.
         """
@@ -88,9 +94,9 @@ class Intake:
         self._decode = decode
         self._queues: dict[str, deque[Arrival]] = {name: deque() for name in self.layers}
         self._gates: dict[str, Gate[Arrival]] = {name: Gate(layer) for name, layer in self.layers.items()}
-        self._aside: deque[Arrival] = deque()
+        self._aside: dict[str, deque[Arrival]] = {name: deque() for name in self.layers}
         self._fired: deque[str] = deque()
-        self._waiting = self._number = self._epoch = 0
+        self._waiting = self._late = self._number = self._epoch = 0
         self._worked_epoch = 0
         self._last_received = 0
         self._reported: dict[tuple[str, str], int] = {}
@@ -110,12 +116,11 @@ class Intake:
             self._last_received = received
             self._number += 1
             counts.arrive(received, steady, type_name)
-            if self._waiting >= self._queue_size:
-                self._drop_oldest()
             self._queues[layer].append(
                 Arrival(self.layers[layer], type_name, message, received, steady, self._number, self._epoch)
             )
             self._waiting += 1
+            self._make_room()
             self._arrived.notify()
 
     def fire(self, topic: str) -> None:
@@ -124,11 +129,28 @@ class Intake:
             self._fired.append(topic)
             self._arrived.notify()
 
-    def _drop_oldest(self) -> None:
-        busiest = max(self._queues, key=lambda name: len(self._queues[name]))
-        self._queues[busiest].popleft()
-        self.counts[busiest].dropped += 1
-        self._waiting -= 1
+    def _make_room(self) -> None:
+        """Drop the oldest of the busiest layer while more waits than may."""
+        while self._waiting + self._late > self._queue_size:
+            busiest = max(self._queues, key=lambda name: len(self._queues[name]) + len(self._aside[name]))
+            if self._take_aside(busiest) is None:
+                self._queues[busiest].popleft()
+                self._waiting -= 1
+            self.counts[busiest].dropped += 1
+
+    def _take_aside(self, name: str) -> Arrival | None:
+        """The oldest message of a layer that waits aside."""
+        with self._arrived:
+            if not self._aside[name]:
+                return None
+            self._late -= 1
+            return self._aside[name].popleft()
+
+    def _put_aside(self, arrival: Arrival) -> None:
+        with self._arrived:
+            self._aside[arrival.layer.name].append(arrival)
+            self._late += 1
+            self._make_room()
 
     # ---- control
 
@@ -151,14 +173,13 @@ class Intake:
     def work(self) -> None:
         """Do one round of the worker, for callers without its thread; what waits for a pose stays aside."""
         with self._work:
-            self._step()
+            self._step(retry=True)
 
     def drain(self) -> None:
         """Work off everything that waits, without waiting for poses or transforms that may come."""
         with self._work:
-            self._step()
-            while self._aside:
-                self._deliver(self._aside.popleft(), patient=False)
+            self._step(retry=False)
+            self._deliver_aside()
 
     def release(self) -> None:
         """Let every held message pass: what `flush` asks for."""
@@ -168,29 +189,45 @@ class Intake:
                 if (held := gate.fire()) is not None:
                     self._deliver(held, patient=False)
 
+    def settle(self, change: Callable[[], None]) -> None:
+        """Work off all that came before a change of what it belongs to, such as the map, then make the change.
+
+        What waits for a trigger or for `release` would not have been stored by itself, and is passed over.
+        """
+        with self._work:
+            self.drain()
+            self._leave_gates()
+            change()
+
     @property
     def waiting(self) -> int:
         """Messages received of which it is not decided yet what becomes of them."""
         with self._work, self._arrived:
-            return self._waiting + len(self._aside) + sum(gate.holds for gate in self._gates.values())
+            return self._waiting + self._late + sum(gate.holds for gate in self._gates.values())
 
     # ---- the worker
 
     def _run(self) -> None:
+        retried = 0.0
         while not self._stopping:
+            # What waits aside is looked at once a tick, however often a message arrives.
+            if retry := time.monotonic() - retried >= _TICK:
+                retried = time.monotonic()
             try:
-                self.work()
+                with self._work:
+                    self._step(retry)
             except Exception:  # the worker is the only way in: it must outlive what nobody foresaw
                 log.exception("intake: unexpected error, going on")
             with self._arrived:
                 if not self._waiting and not self._fired and not self._stopping:
                     self._arrived.wait(_TICK)
 
-    def _step(self) -> None:
+    def _step(self, retry: bool) -> None:
         self._look_at_clock()
-        aside, self._aside = list(self._aside), deque()
-        for waited in aside:
-            self._deliver(waited, patient=True)
+        for name, aside in self._aside.items() if retry else ():
+            for _ in range(len(aside)):
+                if (late := self._take_aside(name)) is not None:
+                    self._deliver(late, patient=True)
         while (arrival := self._next()) is not None:
             self._admit(arrival)
         now = self._clock.now_ns()
@@ -244,15 +281,23 @@ class Intake:
     def _change_epoch(self, epoch: int) -> None:
         """The clock went back: what was held belongs to the old time and passes first."""
         self._worked_epoch = epoch
-        for name, gate in self._gates.items():
-            if (held := gate.fire()) is not None:
-                self._deliver(held, patient=False)
-            self._gates[name] = Gate(self.layers[name])
-        while self._aside:
-            self._deliver(self._aside.popleft(), patient=False)
+        self._deliver_aside()
+        self._leave_gates()
+        self._gates = {name: Gate(layer) for name, layer in self.layers.items()}
         self._look_at_clock()
         self._delivery.reset()
         self._resolver.reset()
+
+    def _deliver_aside(self) -> None:
+        for name in self._aside:
+            while (late := self._take_aside(name)) is not None:
+                self._deliver(late, patient=False)
+
+    def _leave_gates(self) -> None:
+        for name, gate in self._gates.items():
+            if (held := gate.leave(not self.auto_store)) is not None:
+                self._deliver(held, patient=False)
+            self._take_thinned(name, gate)
 
     def _fire(self, topic: str) -> None:
         for name, layer in self.layers.items():
@@ -264,11 +309,13 @@ class Intake:
         name, waited = arrival.layer.name, self._steady() - arrival.arrived
         counts = self.counts[name]
         try:
-            taken = self._delivery.deliver(
-                arrival.message, arrival.layer, arrival.type_name, arrival.stamped, waited / NS if patient else None
-            )
+            if arrival.percept is None:
+                arrival.percept = self._delivery.convert(arrival.message, arrival.layer, arrival.type_name)
+                arrival.message = None
+            waited_for = waited / NS if patient else None
+            taken = self._delivery.deliver(arrival.percept, arrival.layer, arrival.stamped, waited_for)
         except Later:
-            self._aside.append(arrival)
+            self._put_aside(arrival)
             return
         except Refused as refusal:
             self._refuse(name, str(refusal))

@@ -208,6 +208,11 @@ class MemoryNode(LifecycleNode):
         self._rooms.intake.release()
         self._rooms.memory.flush()
 
+    def set_map(self, map_id: str) -> None:
+        """Say which map positions belong to from now on; what came before belongs to the old one."""
+        rooms = self._rooms
+        rooms.intake.settle(lambda: rooms.memory.set_map(map_id))
+
     def status_message(self) -> MemoryStatus:
         """The memory's status with the layers as the node sees them."""
         rooms = self._rooms

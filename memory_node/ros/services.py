@@ -29,6 +29,8 @@ class Host(Protocol):
 
     def flush(self) -> None: ...
 
+    def set_map(self, map_id: str) -> None: ...
+
     def status_message(self) -> Any: ...
 
 
@@ -173,7 +175,7 @@ def _get_status(host: Host, request: Any, response: Any) -> None:
 
 
 def _set_map(host: Host, request: Any, response: Any) -> None:
-    host.memory.set_map(request.map_id)
+    host.set_map(request.map_id)
 
 
 @dataclass(frozen=True)

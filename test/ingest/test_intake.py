@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -187,6 +188,103 @@ def test_f23_a_transform_that_never_comes_costs_its_patience_only() -> None:
     steady.advance(1.0)
     bench.intake.work()
     assert bench.sink.looks[0][0] == [Detection("cup", 0.9, None)]
+
+
+class CountingFrames(LateFrames):
+    """Counts how often it was asked."""
+
+    asked = 0
+
+    def transform(self, frame: str, stamp: int, pose: Any) -> Transform | None:
+        self.asked += 1
+        return super().transform(frame, stamp, pose)
+
+
+def cup(bench: Bench) -> Any:
+    return ros.own_array(bench.clock.ns / 1e9, "camera", ros.own("cup", 0.9, (2.0, 0.0, 0.0)))
+
+
+def test_f8_what_waits_aside_counts_in_the_queue() -> None:
+    bench = Bench(seen(), scene(), resolver=LateFrames(), steady=FakeClock().now_ns, queue_size=10)
+    for i in range(30):
+        bench.intake.put("detections", cup(bench), DETECTIONS)
+        bench.say(f"view {i}")
+        bench.intake.work()
+        bench.clock.advance(1.0)
+    # One place is the text's, which arrives while ten of the others wait.
+    assert bench.intake.waiting == 9 and bench.intake.counts["detections"].dropped == 21
+    assert len(bench.texts) == 30 and bench.intake.counts["scene"].dropped == 0
+    bench.work()
+    assert [stamp // NS for _, stamp, _ in bench.sink.looks] == list(range(1021, 1030))
+    assert bench.total("detections") == 30
+
+
+def test_f23_a_message_that_waits_for_its_transform_is_converted_once() -> None:
+    class Watched:
+        """A message that counts how often its detections are read."""
+
+        reads = 0
+
+        def __init__(self, message: Any) -> None:
+            self.header, self._found = message.header, message.detections
+
+        @property
+        def detections(self) -> Any:
+            Watched.reads += 1
+            return self._found
+
+    frames = CountingFrames()
+    bench = Bench(seen(), resolver=frames, steady=FakeClock().now_ns)
+    bench.intake.put("detections", Watched(cup(bench)), DETECTIONS)
+    bench.intake.work()
+    once = Watched.reads
+    for _ in range(10):
+        bench.intake.work()
+    assert frames.asked == 11 and Watched.reads == once
+
+
+def test_f23_what_waits_aside_is_not_looked_at_with_every_message() -> None:
+    frames = CountingFrames()
+    bench = Bench(seen(), scene(), resolver=frames, queue_size=5000)
+    bench.intake.start()
+    began = time.monotonic()
+    bench.intake.put("detections", cup(bench), DETECTIONS)
+    for i in range(100):
+        bench.say(f"view {i}")
+        wait_for(lambda n=i + 1: len(bench.sink.rows) == n)  # type: ignore[misc]
+    ticks = (time.monotonic() - began) / 0.05
+    asked = frames.asked
+    bench.intake.stop()
+    assert asked <= ticks + 2
+
+
+def test_what_came_before_a_change_of_the_map_is_stored_before_it() -> None:
+    bench = Bench(
+        seen(), scene(max_rate_hz=2.0), LayerSettings("shot", topic="/shot", trigger="/shutter"),
+        resolver=LateFrames(), steady=FakeClock().now_ns,
+    )  # fmt: skip
+    bench.intake.put("detections", cup(bench), DETECTIONS)
+    bench.say("passes")
+    bench.clock.advance(0.1)
+    bench.say("held by the rate")
+    bench.say("waits for its trigger", "shot")
+    bench.intake.work()
+    bench.say("in the queue")
+    found: list[tuple[list[str], int]] = []
+    bench.intake.settle(lambda: found.append((bench.texts, len(bench.sink.looks))))
+    assert found == [(["passes", "in the queue"], 1)]
+    assert bench.intake.waiting == 0 and bench.intake.counts["shot"].thinned == 1
+    bench.intake.fire("/shutter")
+    bench.work()
+    assert bench.texts == ["passes", "in the queue"]
+
+
+def test_a_change_of_the_map_stores_nothing_while_auto_store_is_off() -> None:
+    bench = Bench(scene(), auto_store=False)
+    bench.say("of the old map")
+    bench.intake.settle(lambda: None)
+    bench.intake.release()
+    assert bench.texts == [] and bench.intake.counts["scene"].thinned == 1
 
 
 # ---- time
