@@ -96,15 +96,18 @@ def of_episodes(conn: sqlite3.Connection, episode_ids: Iterable[int]) -> list[Gi
     return _records(conn, sql, (id_table(episode_ids),))
 
 
-def standing_in(conn: sqlite3.Connection, ids: Iterable[int]) -> list[int]:
-    """Return those of the gists, in their order, that tell of rows which are archived or gone."""
+def standing_in(conn: sqlite3.Connection, ids: Iterable[int], layers: Sequence[str] = ()) -> list[int]:
+    """Return those of the gists, in their order, that tell of rows of the layers (none: any) now archived or gone."""
     sql = f"""SELECT value FROM json_each(?) AS given WHERE EXISTS (
                   SELECT 1 FROM edge JOIN node ON node.id = target
                   WHERE source = given.value AND type = {int(EdgeType.SUMMARIZES)} AND tier = {int(Tier.ARCHIVED)}
               ) OR NOT EXISTS (
                   SELECT 1 FROM edge WHERE source = given.value AND type = {int(EdgeType.SUMMARIZES)}
               ) ORDER BY given.key"""
-    return [row[0] for row in conn.execute(sql, (id_table(ids),))]
+    found = [row[0] for row in conn.execute(sql, (id_table(ids),))]
+    if not layers:
+        return found
+    return [gist.id for gist in get_many(conn, found) if set(layers) & set(gist.layers)]
 
 
 def set_text(tx: Transaction, id_: int, text: str, author: str) -> None:

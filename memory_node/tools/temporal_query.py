@@ -97,8 +97,7 @@ def _summaries(
     while True:
         ids = context.searcher.in_time(resolved, newest_first, wanted)
         with context.db.read() as conn:
-            found = gists.get_many(conn, gists.standing_in(conn, ids))
-            kept = [gist.id for gist in found if not layers or set(layers) & set(gist.layers)]
+            kept = gists.standing_in(conn, ids, layers)
             if len(kept) >= limit or len(ids) < wanted:
                 return as_matches.of_ids(conn, kept), len(ids)
         # Gists whose rows are all there took places.

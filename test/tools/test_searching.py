@@ -206,7 +206,9 @@ def test_body_readings_are_never_found_by_perception_tools(morning: Memory) -> N
 def test_spatial_query_is_nearest_first_with_distances(morning: Memory) -> None:
     result = morning.spatial_query((3.0, -1.0), 3.0, limit=7)
     assert [round(match.distance or 0.0, 2) for match in result.matches] == [0.0] * 5 + [2.24] * 2
-    assert "There are more" in result.text
+    assert "There are 3 more: raise limit" in result.text
+    both = morning.spatial_query((3.0, -1.0), 3.0, 7, Filter(center=(3.0, -1.0), radius=3.0))
+    assert both.matches == result.matches and "There are more: raise limit" in both.text
     sphere = morning.spatial_query((3.0, -1.0, 0.9), 0.5, limit=20)
     assert {match.text for match in sphere.matches} == {"red mug"}
     assert morning.spatial_query((3.0, -1.0, 5.0), 0.5).matches == ()
@@ -315,7 +317,12 @@ def test_what_is_archived_is_found_by_meaning_place_and_words_in_gists(morning: 
     assert best.kind == "gist" and "spare key" in best.text
     near = memory.spatial_query((4.0, 4.0), 1.0)
     assert [match.kind for match in near.matches] == ["gist"]
-    assert "these are summaries" in near.text
+    assert "1 summary of archived observations" in near.text
+    memory.record("a bucket of water", layer="scene", position=(4.5, 4.0, 0.0))
+    near = memory.spatial_query((4.0, 4.0), 1.0)
+    assert [(match.kind, match.distance) for match in near.matches] == [("gist", 0.0), ("observation", 0.5)]
+    assert memory.spatial_query((4.0, 4.0), 1.0, 1, Filter(layers=("talk",))).matches == ()
+    assert "There are 1 more" in memory.spatial_query((4.0, 4.0), 1.0, 1).text
 
 
 def test_gists_are_ranked_or_the_newest(morning: Memory) -> None:
