@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from memory_node.graph import EVENTS_LAYER, NO_ID, EdgeType, Kind, Look, Node, PositionSource
 from memory_node.ingest.body import BodyEvent, BodyWatch
-from memory_node.ingest.buffer import Entry
+from memory_node.ingest.buffer import Entry, Repeat
 from memory_node.storage import edges, nodes, sessions, vectors
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 _SECOND = 1_000_000_000
 _EVENT_IMPORTANCE = 0.8
+_FOLLOWS = 4096
 
 
 class EntityObserver(Protocol):
@@ -52,6 +54,7 @@ class BatchWriter:
         self._body = BodyWatch()
         self._layers: dict[str, bool] = {}
         self._events: deque[tuple[int, int, int]] = deque(maxlen=64)  # id, first and last stamp that are near it
+        self._follows: dict[int, int] = {}  # row that a gist holds, and the one that goes on with its repeats
 
     def write(self, entries: Sequence[Entry]) -> None:
         """Commit all entries, or none of them and raise."""
@@ -63,6 +66,7 @@ class BatchWriter:
 
     def _write(self, tx: Transaction, entries: Sequence[Entry]) -> None:
         tx.on_rollback(self._reset)
+        entries = self._continued(tx, entries)
         readings = [node for entry in entries if entry.internal for node in entry.nodes]
         events = self._body_events(tx, readings)
         seen = [node for entry in entries if not entry.internal for node in entry.nodes] + events
@@ -83,6 +87,20 @@ class BatchWriter:
         self._body.clear()
         self._events.clear()
         self._layers.clear()
+        self._follows.clear()
+
+    def _continued(self, tx: Transaction, entries: Sequence[Entry]) -> Sequence[Entry]:
+        """The entries, where a repeat of a row that a gist holds by now begins a new row, on which later ones count."""
+        counted_on = {id: self._follows.get(id, id) for entry in entries for id in (r.node.id for r in entry.repeats)}
+        held = nodes.summarised(tx.conn, counted_on.values()) if counted_on else set()
+        self._follows.update({id: tx.new_id() for id, last in counted_on.items() if last in held})
+        while len(self._follows) > _FOLLOWS:
+            self._follows.pop(next(iter(self._follows)))
+        return [replace(entry, repeats=tuple(map(self._following, entry.repeats))) for entry in entries]
+
+    def _following(self, repeat: Repeat) -> Repeat:
+        id = self._follows.get(repeat.node.id, repeat.node.id)
+        return repeat if id == repeat.node.id else replace(repeat, node=replace(repeat.node, id=id))
 
     def _name_layers(self, tx: Transaction, readings: Sequence[Node], seen: Sequence[Node]) -> None:
         """Have each layer stored as interoception or perception before its first row is."""

@@ -222,6 +222,13 @@ def existing(conn: sqlite3.Connection, ids: Iterable[int]) -> set[int]:
     return {row[0] for row in conn.execute(sql, (id_table(ids),))}
 
 
+def summarised(conn: sqlite3.Connection, ids: Iterable[int]) -> set[int]:
+    """Return those of the ids that a gist holds."""
+    sql = f"""SELECT target FROM json_each(?) AS given CROSS JOIN edge INDEXED BY edge_target
+              ON target = given.value AND edge.type = {EdgeType.SUMMARIZES:d}"""
+    return {row[0] for row in conn.execute(sql, (id_table(ids),))}
+
+
 def repeatable(
     conn: sqlite3.Connection, layer: str, text: str, first: int, after: int, before: int
 ) -> list[tuple[int, Position | None, int]]:

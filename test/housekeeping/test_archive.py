@@ -260,3 +260,29 @@ def test_recalls_are_folded_into_blocks_of_an_hour(store: Store) -> None:
         assert usage.of(conn, [id_, 999_999]) == {id_: (2, (1_000_000 + 130 * 60) * SECOND)}
     before = store.db.revision
     assert store.run("importance")[0].wrote == 0 and store.db.revision == before
+
+
+# ---- repeats
+
+
+def test_a_repeat_of_a_summarised_row_begins_a_new_one(tmp_path: Path) -> None:
+    clock = FakeClock(DAY)
+    settings = {"fold_repeats": True, "fold_window": 1e6}
+    with Memory.open(tmp_path / "m.db", clock=clock, embedder=WordEmbedder(), settings=settings) as memory:
+        said = {"text": "the hall is quiet", "layer": "scene", "position": (0.0, 0.0, 0.0)}
+        vector = WordEmbedder().embed(["the hall is quiet"])[0]
+        for passed in (0, 10, 6000, 10, 10, 9000, 10):
+            clock.advance(passed)
+            for name in ("gists", "archive"):
+                assert not memory.run_job(name).error
+            memory.record(**said, vector=vector)
+            memory.flush()
+            # What the robot sees now is never in a gist only.
+            (match,) = memory.temporal_query(last_n_minutes=1.0).matches
+            assert match.kind == "observation" and match.text == said["text"] and match.last_stamp == clock.ns
+        rows = [node for node in memory.nodes() if node.kind.label == "observation"]
+        assert [(node.repeats, node.tier) for node in rows] == [
+            (2, Tier.ARCHIVED), (3, Tier.ARCHIVED), (2, Tier.SHORT_TERM),
+        ]
+        gists = memory.search_gists().gists
+        assert sum(gist.observation_count for gist in gists) == 2
