@@ -133,7 +133,7 @@ class Rooms:
             now_ns=self.clock.now_ns,
             session_id=self.session_id,
             summarizer=summarizer,
-            similar=self.projections.similar_texts,
+            similar=self._similar,
             save_index=self.projections.save,
         )
         self.runner = JobRunner(context, self._jobs(), self.settings().consolidation_interval)
@@ -261,8 +261,8 @@ class Rooms:
 
     def note_stored(self, id: int) -> None:
         """Make a note of a row stored on purpose: it outlives its raw neighbours, and older ones that say the same."""
-        similar, threshold = self.projections.similar_texts, self.settings().duplicate_threshold
-        self.db.write(lambda tx: store_note(tx, id, similar if self.projections.model else None, threshold))
+        threshold = self.settings().duplicate_threshold
+        self.db.write(lambda tx: store_note(tx, id, self._similar, threshold))
 
     def consolidate(self, dry_run: bool) -> Consolidation:
         """Write the gists that are due, over everything that was recorded before, or say what would be written."""
@@ -315,6 +315,11 @@ class Rooms:
                 self.db.write(lambda tx: usage.record(tx, recalled, round(BLOCK * 1e9)))
             except StorageError as error:
                 logger.warning("recalls could not be kept: %s", error)
+
+    def _similar(self, vector: NDArray[np.float32], k: int) -> tuple[list[int], list[float]]:
+        """Texts like a stored vector; none while the index is of a model that is still being filled."""
+        model = self.projections.model
+        return self.projections.similar_texts(vector, k) if model is not None and model.active else ([], [])
 
     def _label_vectors(self, conn: sqlite3.Connection, labels: list[str]) -> dict[str, NDArray[np.float32]]:
         """Unit vectors of those labels that have one stored; in the writer thread, so never embedded here."""

@@ -95,10 +95,12 @@ class Projections:
     def use_model(self, model: Model | None) -> None:
         """Rank by the vectors of this model from now on, or None: of none."""
         with self._lock:
+            known = model is not None and self.model is not None and model.id == self.model.id
             self.model = model
-            self.vectors = self._index_of(model)
-            self._vector_watermark = 0
-            self.catch_up()
+            if not known:
+                self.vectors = self._index_of(model)
+                self._vector_watermark = 0
+                self.catch_up()
 
     def similar_texts(self, vector: NDArray[np.float32], k: int) -> tuple[list[int], list[float]]:
         """Return at most k distinct texts most like vector (dim,), the best first, and their cosines."""

@@ -69,7 +69,8 @@ class EmbeddingQueue:
         split: divides a text into the parts that are embedded; the first stands for the whole.
         batch_size: texts embedded in one go.
         model: the embedder's, when its dimension is known already.
-        on_model: called with the model once its dimension is known, before its first vector is written.
+        on_model: called with the model once its dimension is known, before its first vector is written, and again
+            once it is the active one.
     """
 
     def __init__(
@@ -225,6 +226,7 @@ class EmbeddingQueue:
         if not model.active:
             self._db.write(lambda tx: vectors.activate(tx, model.id))
             self._model = replace(model, active=True)
+            self._on_model(self._model)
         while self._db.write(vectors.drop_stale):
             pass
 

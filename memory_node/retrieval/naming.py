@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from memory_node.storage.vectors import Model
+
 EXACT, OTHER_NAME, KIND_OF, PART = 1.0, 0.95, 0.9, 0.8
 """Same name; another name of it; a name with or without more said ("red chair", "chair"); letters in common."""
 _ASKING = re.compile(
@@ -48,10 +50,9 @@ def fit(concept: str, label: str, cosine: float | None, threshold: float) -> flo
 
 
 def cosines(
-    conn: sqlite3.Connection, vector: NDArray[np.float32] | None, labels: Iterable[str]
+    conn: sqlite3.Connection, model: Model | None, vector: NDArray[np.float32] | None, labels: Iterable[str]
 ) -> Mapping[str, float]:
-    """Return the cosine of a unit vector (D,) and each label that has one stored."""
-    model = vectors.active_model(conn)
+    """Return the cosine of a unit vector (D,) of the model and each label that has one stored."""
     if vector is None or model is None:
         return {}
     return {label: float(found @ vector) for label, found in vectors.of_bodies(conn, model.id, labels).items()}

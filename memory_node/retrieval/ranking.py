@@ -134,7 +134,8 @@ def _found(
     by_words = searcher.words(asked.query, pool, asked.resolved, plan)
     known = {(hit.text_id, hit.node_id) for hit in by_meaning}
     unmeasured = [hit for hit in by_words if (hit.text_id, hit.node_id) not in known]
-    similar = {} if asked.vector is None else _similarities(conn, asked.vector, [hit.text_id for hit in unmeasured])
+    unmeasured_texts = [hit.text_id for hit in unmeasured]
+    similar = {} if asked.vector is None else _similarities(searcher, conn, asked.vector, unmeasured_texts)
     lexical = {hit.text_id: hit.lexical for hit in by_words}
     weight, more = searcher.said(asked.query, [hit.text_id for hit in by_meaning if hit.text_id not in lexical])
     lexical |= more
@@ -142,8 +143,10 @@ def _found(
     return found + [_Found(hit, similar.get(hit.text_id), hit.lexical) for hit in unmeasured], weight
 
 
-def _similarities(conn: sqlite3.Connection, vector: NDArray[np.float32], text_ids: list[int]) -> dict[int, float]:
-    model = vectors.active_model(conn)
+def _similarities(
+    searcher: Searcher, conn: sqlite3.Connection, vector: NDArray[np.float32], text_ids: list[int]
+) -> dict[int, float]:
+    model = searcher.model
     if model is None or model.dim != len(vector) or not text_ids:
         return {}
     ids, found = vectors.of_texts(conn, model.id, text_ids)

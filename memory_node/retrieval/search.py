@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from memory_node.index.matrix import VectorView
     from memory_node.index.projections import Projections
     from memory_node.storage.database import Database
+    from memory_node.storage.vectors import Model
 
 BROAD = 0.5  # share of rows from which the best are searched first and looked at after, instead of the other way round
 SPARE = 8  # texts looked at beyond those asked for, for what does not pass
@@ -60,6 +61,11 @@ class Searcher:
         self._db = db
         self._projections = projections
         self._lexicon = Lexicon()
+
+    @property
+    def model(self) -> Model | None:
+        """The model whose vectors rank; no others may be compared with a query's."""
+        return self._projections.model
 
     def meaning(self, vector: NDArray[np.float32], k: int, resolved: Resolved, plan: Plan | None = None) -> list[Hit]:
         """Return the k texts and nodes whose vectors are most like vector (D,), the best first; fewer if fewer pass."""

@@ -9,7 +9,6 @@ import numpy as np
 
 from memory_node.errors import InvalidArgument
 from memory_node.retrieval.ranking import Asked, Ranked, rank
-from memory_node.storage import vectors
 from memory_node.tools.context import WORDS_ONLY, ToolContext
 
 if TYPE_CHECKING:
@@ -53,8 +52,7 @@ def checked_vector(
         raise InvalidArgument("vector", "allowed is a list of numbers") from error
     if array.ndim != 1 or not array.size or not np.isfinite(array).all() or not array.any():
         raise InvalidArgument("vector", "allowed is one row of finite numbers, not all of them 0")
-    with context.db.read() as conn:
-        model = vectors.active_model(conn)
+    model = context.searcher.model
     if model is not None and model.dim != array.size:
         raise InvalidArgument("vector", f"has {array.size} numbers, those stored have {model.dim}")
     length = float(np.linalg.norm(array.astype(np.float64)))

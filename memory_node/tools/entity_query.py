@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memory_node.retrieval.things import Things
+    from memory_node.storage.vectors import Model
 
 MOST_NAMES = 8
 """Names whose numbers are told."""
@@ -56,7 +57,8 @@ def entity_query(
     vector = context.embed_query(concept) if name else None
     resolved = context.resolve(filter, (Kind.ENTITY,))
     with context.db.read() as conn:
-        things = context.searcher.things(resolved, _fits(conn, name, concept, vector) if name else None)
+        fits = _fits(conn, name, concept, context.searcher.model, vector) if name else None
+        things = context.searcher.things(resolved, fits)
         if kind:
             things = things.where(np.isin(things.ids, entities.of_type(conn, kind)))
         if after is not None:
@@ -80,11 +82,11 @@ def _after(context: ToolContext, text: int | str | None) -> int | None:
 
 
 def _fits(
-    conn: sqlite3.Connection, name: str, concept: str, vector: NDArray[np.float32] | None
+    conn: sqlite3.Connection, name: str, concept: str, model: Model | None, vector: NDArray[np.float32] | None
 ) -> dict[int, float]:
     """Return how well each label fits by its text's id, those that do not left out."""
     labels = entities.labels(conn)
-    cosines = naming.cosines(conn, vector, labels)
+    cosines = naming.cosines(conn, model, vector, labels)
     fits = {}
     for label in labels:
         score = naming.fit(concept, label, cosines.get(label), NEAR)

@@ -14,7 +14,7 @@ from memory_node.ingest.association import normalise_label
 from memory_node.retrieval import concepts, naming, places, ranking, thresholds
 from memory_node.retrieval.places import Evidence, Scored
 from memory_node.retrieval.thresholds import Thresholds
-from memory_node.storage import edges, entities, nodes, texts, vectors
+from memory_node.storage import edges, entities, nodes, texts
 from memory_node.tools.arguments import checked_query
 from memory_node.tools.context import WORDS_ONLY, ToolContext
 from memory_node.tools.results import LocateResult
@@ -73,7 +73,7 @@ def locate(context: ToolContext, concept: str, filter: Filter | None = None) -> 
     resolved = context.resolve(filter, KINDS)
     vector = context.embed_query(name)
     with context.db.read() as conn:
-        model = vectors.active_model(conn)
+        model = context.searcher.model
         least = thresholds.of_model(model.name if model else None, context.settings.locate_threshold)
         question = _Question(name, vector, resolved, least)
         things = _things(context, conn, question)
@@ -96,7 +96,7 @@ def _things(context: ToolContext, conn: sqlite3.Connection, question: _Question)
     """Entities that the concept names and whose place is known."""
     kinds = tuple({int(Kind.ENTITY)} & set(question.resolved.kinds))
     labels = entities.labels(conn) if kinds else []
-    cosines = naming.cosines(conn, question.vector, labels)
+    cosines = naming.cosines(conn, context.searcher.model, question.vector, labels)
     fits: dict[int, float] = {}
     for label in labels:
         fit = naming.fit(question.concept, label, cosines.get(label), question.least.label)

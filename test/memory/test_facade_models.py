@@ -90,6 +90,41 @@ def test_f32_another_model_ranks_by_its_own_vectors_alone(tmp_path: Path) -> Non
     assert not memory_has_vectors_of(tmp_path / "robot.db", "old")
 
 
+class GatedEmbedder(WordEmbedder):
+    """Embeds texts of the backlog only while `open` is set; questions always."""
+
+    def __init__(self, dim: int, name: str) -> None:
+        super().__init__(dim, name, same={"red": "zzz", "chair": "yyy", "a": "qqq"})
+        self.open = threading.Event()
+        self.at_work = threading.Event()
+
+    def embed(self, texts: list[str]) -> NDArray[np.float32]:
+        if len(texts) > 1:
+            self.at_work.set()
+            assert self.open.wait(60.0)
+        return super().embed(texts)
+
+
+def test_f32_vectors_of_two_models_are_never_compared(tmp_path: Path) -> None:
+    """While texts are embedded anew a question meets only vectors of its own model: none yet."""
+    with Memory.open(tmp_path / "robot.db", embedder=WordEmbedder(dim=64, name="old"), clock=FakeClock()) as memory:
+        for text in ("a red chair", "a blue table", "an open door"):
+            memory.record(text, layer="scene")
+        assert memory.wait_embedded(60.0)
+    for name, dim in (("new", 64), ("wider", 96)):
+        embedder = GatedEmbedder(dim, name)
+        with Memory.open(tmp_path / "robot.db", embedder=embedder, clock=FakeClock()) as memory:
+            assert embedder.at_work.wait(60.0)
+            question = embedder._one("red chair").tolist()
+            words = memory.semantic_search("red chair", vector=question)
+            assert [(match.text, match.similarity) for match in words.matches] == [("a red chair", None)]
+            assert memory.semantic_search(vector=question).matches == ()
+            embedder.open.set()
+            assert memory.wait_embedded(60.0)
+            found = memory.semantic_search("red chair", vector=question).matches[0]
+            assert found.text == "a red chair" and found.similarity > 0.7
+
+
 def test_vectors_are_taken_again_after_the_first_of_them_was_refused(tmp_path: Path) -> None:
     axes = np.eye(8, dtype=np.float32)
     with Memory.open(tmp_path / "robot.db", clock=FakeClock()) as memory:
