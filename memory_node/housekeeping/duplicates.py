@@ -17,15 +17,16 @@ from memory_node.storage import edges, jobs, nodes, vectors
 from memory_node.storage.ids import id_table
 from memory_node.storage.writer import Transaction
 
-NEIGHBOURS = 50
-"""Texts nearest to a note's that are looked at."""
 BATCH = 2000
 """Rows newer than the cursor that one installment looks through."""
 
 SAVE_EVERY = 20_000
 """Rows looked through after which the cursor is written although there was no note among them."""
 
-Similar = Callable[[Any, int], tuple[Sequence[int], Sequence[float]]]
+MARGIN = 0.01
+"""What the index, which is quantised, may be wrong by."""
+
+Similar = Callable[[Any, float, int], Sequence[int]]
 
 _NOTE = f"""kind = 1 AND tier = {int(Tier.LONG_TERM)} AND text_id IS NOT NULL AND NOT EXISTS
 (SELECT 1 FROM edge WHERE target = node.id AND type = {int(EdgeType.SUMMARIZES)})"""
@@ -53,7 +54,7 @@ def older(conn: sqlite3.Connection, id_: int, similar: Similar | None, threshold
     """Return the notes of the same layer and map that a note repeats: same text, or cosine of at least threshold.
 
     Args:
-        similar: text ids most like a vector, with cosines; None: only the same text counts.
+        similar: see JobContext; None: only the same text counts.
     """
     row = conn.execute("SELECT text_id, layer_id, map_id, stamp FROM node WHERE id = ?", (id_,)).fetchone()
     if row is None or row[0] is None:
@@ -64,8 +65,10 @@ def older(conn: sqlite3.Connection, id_: int, similar: Similar | None, threshold
     if similar is not None and model is not None:
         _, own = vectors.of_texts(conn, model.id, [text_id])
         for vector in own:
-            near = zip(*similar(vector, NEIGHBOURS), strict=True)
-            cosines |= {int(text): float(cosine) for text, cosine in near if cosine >= threshold and text != text_id}
+            # A text that merely has such a sentence says more: whole texts are compared.
+            near, wholes = vectors.of_texts(conn, model.id, similar(vector, threshold - MARGIN, layer_id))
+            alike = zip(near.tolist(), (wholes @ vector).tolist(), strict=True)
+            cosines |= {text: cosine for text, cosine in alike if cosine >= threshold and text != text_id}
     rows = conn.execute(
         "SELECT id, text_id FROM node INDEXED BY node_text WHERE text_id IN (SELECT value FROM json_each(?))"
         " AND layer_id = ? AND map_id = ?"

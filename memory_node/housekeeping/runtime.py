@@ -85,7 +85,8 @@ class JobContext:
         now_ns: the node's clock, ns.
         session_id: id of the present session; looks at the clock first, so that a jump has opened a new one.
         summarizer: the language model, or None: extractive gists only.
-        similar: text ids most like a vector and their cosines, at most k, among texts in the index; None: no embedder.
+        similar: texts of a layer's long-term observations, of which a part has at least that cosine to a vector; called
+            with vector, cosine and layer id. None: no embedder.
         save_index: writes the caches of the indexes when they have changed.
         foreground: queries being answered.
         forced: somebody asked for this run, so nothing is held back to be done in one go later.
@@ -99,7 +100,7 @@ class JobContext:
     now_ns: Callable[[], int]
     session_id: Callable[[], int]
     summarizer: Summarizer | None = None
-    similar: Callable[[Any, int], tuple[Sequence[int], Sequence[float]]] | None = None
+    similar: Callable[[Any, float, int], Sequence[int]] | None = None
     save_index: Callable[[], None] = lambda: None
     foreground: Foreground = field(default_factory=Foreground)
     closing: threading.Event = field(default_factory=threading.Event)

@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from memory_node.config import Settings
 from memory_node.errors import ClosedError
+from memory_node.graph import Kind, Tier
 from memory_node.index.rows import RowTable
 from memory_node.index.vectors import VectorIndex
+from memory_node.index.view import RowFilter
 from memory_node.storage import meta, nodes, vectors
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+SIMILAR = 50  # similar texts looked for at first
 SAVE_LEAST = 8192  # vectors inserted since the last save; a quarter of the graph when that is more
 
 
@@ -95,25 +98,30 @@ class Projections:
     def use_model(self, model: Model | None) -> None:
         """Rank by the vectors of this model from now on, or None: of none."""
         with self._lock:
-            known = model is not None and self.model is not None and model.id == self.model.id
             self.model = model
-            if not known:
-                self.vectors = self._index_of(model)
-                self._vector_watermark = 0
-                self.catch_up()
+            self.vectors = self._index_of(model)
+            self._vector_watermark = 0
+            self.catch_up()
 
-    def similar_texts(self, vector: NDArray[np.float32], k: int) -> tuple[list[int], list[float]]:
-        """Return at most k distinct texts most like vector (dim,), the best first, and their cosines."""
-        index = self.vectors
-        wanted = k
+    def similar_texts(self, vector: NDArray[np.float32], least: float, layer_id: int) -> list[int]:
+        """Return texts of a layer's long-term observations, the best first.
+
+        One part of each, at least, has a cosine of `least` to vector (dim,).
+        """
+        rows, index = self.rows.view, self.vectors
+        view = index.view
+        slots = rows.select(RowFilter(kinds=(int(Kind.OBSERVATION),), layers=(layer_id,), internal=True))
+        slots = slots[rows.columns["tier"][slots] == int(Tier.LONG_TERM)]
+        owners = view.columns["text"][: view.count]
+        known = np.zeros(int(max(owners.max(initial=0), rows.columns["text"][slots].max(initial=0))) + 1, dtype=bool)
+        known[rows.columns["text"][slots]] = True
+        known[0] = False
+        allowed, wanted = known[owners], SIMILAR
         while True:
-            ids, cosines = index.search(vector, wanted)
-            texts = index.text_of(ids)
-            first = np.sort(np.unique(texts, return_index=True)[1])
-            first = first[texts[first] > 0][:k]
-            if len(first) == k or len(ids) < wanted:
-                return texts[first].tolist(), cosines[first].tolist()
-            wanted *= 2
+            found = index.find(view, vector, wanted, allowed)
+            if len(found.slots) < wanted or found.similarities[-1] < least:
+                return list(dict.fromkeys(owners[found.slots[found.similarities >= least]].tolist()))
+            wanted *= 4
 
     def save(self) -> None:
         """Write the graph beside the database, when it has changed; a full disk is logged and changes nothing else."""

@@ -117,13 +117,12 @@ class Store:
 
             self.db.write(work)
 
-    def similar(self, vector: Any, k: int) -> tuple[Sequence[int], Sequence[float]]:
+    def similar(self, vector: Any, least: float, layer_id: int) -> Sequence[int]:
         with self.db.read() as conn:
-            ids = [row[0] for row in conn.execute("SELECT text_id FROM vector WHERE text_id IS NOT NULL")]
+            sql = "SELECT DISTINCT text_id FROM node WHERE text_id IS NOT NULL AND layer_id = ? AND tier = ?"
+            ids = [row[0] for row in conn.execute(sql, (layer_id, int(Tier.LONG_TERM)))]
             found, rows = vectors.of_texts(conn, self.model.id, ids)
-        cosines = rows @ vector
-        best = (-cosines).argsort(kind="stable")[:k]
-        return found[best].tolist(), cosines[best].tolist()
+        return list(found[rows @ vector >= least].tolist())
 
     def run(self, *names: str, **how: Any) -> list[JobState]:
         states = [self.runner.run(name, **how) for name in names or self.runner.jobs]

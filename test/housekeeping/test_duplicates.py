@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import logging
+import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from kept_store import DAY, Store
-from support.fakes import SECOND, WordEmbedder
+from numpy.typing import NDArray
+from support.fakes import SECOND, FakeClock, WordEmbedder
 
 from memory_node.graph import EdgeType, Tier
 from memory_node.housekeeping.duplicates import Duplicate, store_note
+from memory_node.memory import Memory
 from memory_node.storage import edges
 
 
@@ -103,6 +107,74 @@ def test_a_run_reads_only_what_is_new(store: Store) -> None:
     assert store.run("duplicates")[0].scanned == 3000
     store.note("the spare key is under the mat", now(store))
     assert store.run("duplicates")[0].scanned == 1
+
+
+# ---- in a whole memory
+
+
+def tiers(memory: Memory) -> dict[str, Tier]:
+    return {str(node.text): node.tier for node in memory.nodes() if node.layer == "notes"}
+
+
+class Given:
+    """An embedder of vectors drawn for each text: `crowd` ones are nearer to the new note than the old note is."""
+
+    name, dim = "given", 64
+
+    def __init__(self) -> None:
+        self.chance = np.random.default_rng(0)
+        self.new = self.unit(self.chance.standard_normal(self.dim))
+
+    def embed(self, texts: list[str]) -> NDArray[np.float32]:
+        return np.stack([self.one(text) for text in texts]).astype(np.float32)
+
+    def one(self, text: str) -> NDArray[np.float64]:
+        if text.startswith("new"):
+            return self.new
+        cosine = 0.98 if text.startswith("old") else 0.995
+        across = self.chance.standard_normal(self.dim)
+        across -= across @ self.new * self.new
+        return cosine * self.new + math.sqrt(1 - cosine**2) * self.unit(across)
+
+    @staticmethod
+    def unit(vector: NDArray[np.float64]) -> NDArray[np.float64]:
+        return vector / np.linalg.norm(vector)
+
+
+@pytest.mark.parametrize("at_write", [True, False])
+def test_a_note_is_found_among_however_many_nearer_texts_of_other_layers(tmp_path: Path, at_write: bool) -> None:
+    clock = FakeClock()
+    with Memory.open(tmp_path / "robot.db", embedder=Given(), clock=clock) as memory:
+        memory.store_specific_memory("old note")
+        for i in range(120):
+            memory.record(f"scene {i}", layer="scene")
+            memory.record(f"aside {i}", layer="notes")
+        assert memory.wait_embedded(20.0)
+        clock.advance(1)
+        if at_write:
+            # Its text has a vector already, so the check at write time sees it.
+            memory.record("new note", layer="other")
+            assert memory.wait_embedded(20.0)
+            memory.store_specific_memory("new note")
+        else:
+            memory.store_specific_memory("new note")
+            assert memory.wait_embedded(20.0)
+            (found,) = memory.run_job("duplicates", dry_run=True).found
+            assert found.cosine == pytest.approx(0.98, abs=1e-3)
+            memory.run_job("duplicates")
+        assert (tiers(memory)["old note"], tiers(memory)["new note"]) == (Tier.ARCHIVED, Tier.LONG_TERM)
+
+
+def test_a_note_that_says_more_than_the_newer_one_stays(tmp_path: Path) -> None:
+    clock = FakeClock()
+    with Memory.open(tmp_path / "robot.db", embedder=WordEmbedder(), clock=clock) as memory:
+        more = "The spare key lies under the mat. The alarm is switched off with the red button."
+        memory.store_specific_memory(more)
+        clock.advance(1)
+        memory.store_specific_memory("The spare key lies under the mat.")
+        assert memory.wait_embedded(20.0)
+        memory.run_job("duplicates")
+        assert set(tiers(memory).values()) == {Tier.LONG_TERM}
 
 
 # ---- gists of gists

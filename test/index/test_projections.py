@@ -11,13 +11,12 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 from retrieval.search_world import DIM, World
 from support.fakes import WordEmbedder
 
 from memory_node.config import Settings
-from memory_node.graph import Filter, Kind
+from memory_node.graph import Filter, Kind, Tier
 from memory_node.index import vectors as index_vectors
 from memory_node.index.projections import Projections
 from memory_node.retrieval.search import Searcher
@@ -227,11 +226,18 @@ def test_after_a_kill_the_tail_is_searched_exactly_and_inserted(tmp_path: Path) 
 
 
 def test_similar_texts(world: World) -> None:
-    ids = furnish(world, 30)
+    ids = furnish(world, 300)
     with world.db.read() as conn:
-        text_id = nodes.fetch(conn, [ids[4]])[0].text_id
-    texts, cosines = world.projections.similar_texts(world.embedder.embed(["thing 4 of kind 4"])[0], 3)
-    assert texts[0] == text_id and cosines[0] == pytest.approx(1.0, abs=2e-3)
-    assert len(texts) == len(set(texts)) == 3
-    assert list(cosines) == sorted(cosines, reverse=True)
-    assert len(world.projections.similar_texts(np.ones(DIM, np.float32), 100)[0]) == 30
+        rows = nodes.fetch(conn, ids)
+        (layer,) = {row[0] for row in conn.execute("SELECT DISTINCT layer_id FROM node WHERE kind = 1")}
+    wanted = [rows[4], *rows[100:200]]
+    for row in wanted:
+        world.db.write(lambda tx, id=row.id: nodes.update(tx, id, tier=Tier.LONG_TERM))
+    vector = world.embedder.embed([rows[4].text])[0]
+    cosines = world.embedder.embed([row.text for row in wanted]) @ vector
+    similar = world.projections.similar_texts
+    assert similar(vector, 0.99, layer) == [rows[4].text_id]
+    assert similar(vector, 0.5, layer)[0] == rows[4].text_id
+    alike = [row.text_id for row, cosine in zip(wanted, cosines, strict=True) if cosine >= 0.3]
+    assert len(alike) > 50 and sorted(similar(vector, 0.3, layer)) == sorted(alike)
+    assert len(similar(vector, -1.0, layer)) == 101 and similar(vector, -1.0, layer + 1) == []
