@@ -17,7 +17,7 @@ from support.fakes import SECOND, FakeClock, WordEmbedder
 from memory_node.graph import EdgeType, Tier
 from memory_node.housekeeping.duplicates import Duplicate, store_note
 from memory_node.memory import Memory
-from memory_node.storage import edges
+from memory_node.storage import edges, nodes
 
 
 @pytest.fixture
@@ -157,8 +157,10 @@ def test_a_note_is_found_among_however_many_nearer_texts_of_other_layers(tmp_pat
             assert memory.wait_embedded(20.0)
             memory.store_specific_memory("new note")
         else:
-            memory.store_specific_memory("new note")
+            # A note whose vector came after that check.
+            new = memory.record("new note", layer="notes")
             assert memory.wait_embedded(20.0)
+            memory._rooms.db.write(lambda tx: nodes.update(tx, new, tier=Tier.LONG_TERM))
             (found,) = memory.run_job("duplicates", dry_run=True).found
             assert found.cosine == pytest.approx(0.98, abs=1e-3)
             memory.run_job("duplicates")
