@@ -163,6 +163,13 @@ class Searcher:
         both = sorted({*zip(stamps, ids, strict=True), *old}, reverse=newest_first)
         return [id_ for _, id_ in both[:k]]
 
+    def passing(self, resolved: Resolved, ids: Sequence[int]) -> list[int]:
+        """Return those of the rows that pass, in the same order."""
+        rows = self._projections.rows.view
+        slots = rows.slots(np.array(ids, dtype=np.int64))
+        passes = (slots >= 0) & rows.passes(resolved, slots)
+        return [id_ for id_, does in zip(ids, passes.tolist(), strict=True) if does]
+
     def things(self, resolved: Resolved, fits: Mapping[int, float] | None = None) -> Things:
         """Return the entities that pass, all or those whose label's text has a fit; see `things.select`."""
         return things.select(self._projections.rows.view, resolved, fits)

@@ -40,6 +40,12 @@ def targets(conn: sqlite3.Connection, source: int, type: EdgeType) -> list[int]:
     return [row[0] for row in conn.execute(sql, (source, int(type)))]
 
 
+def last_targets(conn: sqlite3.Connection, source: int, type: EdgeType, most: int) -> list[int]:
+    """Return the largest ids that source points at, the largest first, at most `most`."""
+    sql = "SELECT target FROM edge WHERE source = ? AND type = ? ORDER BY target DESC LIMIT ?"
+    return [row[0] for row in conn.execute(sql, (source, int(type), most))]
+
+
 def sources(conn: sqlite3.Connection, target: int, type: EdgeType) -> list[int]:
     """Return the ids that point at target, the smallest first."""
     sql = "SELECT source FROM edge WHERE target = ? AND type = ? ORDER BY source"
