@@ -14,7 +14,7 @@ class WriteLock:
 
     Raises:
         LockedError: somebody holds it; the message names the process and the file.
-        StorageError: the file cannot be made or locked.
+        StorageError: the file cannot be made, locked or written.
     """
 
     def __init__(self, database: Path) -> None:
@@ -32,8 +32,12 @@ class WriteLock:
         except OSError as error:
             os.close(self._file)
             raise StorageError(f"{self.path}: cannot be locked ({error.strerror})") from error
-        os.ftruncate(self._file, 0)
-        os.pwrite(self._file, f"{os.getpid()}\n".encode("ascii"), 0)
+        try:
+            os.ftruncate(self._file, 0)
+            os.pwrite(self._file, f"{os.getpid()}\n".encode("ascii"), 0)
+        except OSError as error:
+            os.close(self._file)
+            raise StorageError(f"{self.path}: cannot be written ({error.strerror})") from error
 
     def release(self) -> None:
         """Let go. The file stays: unlinking it would let two processes hold two files of the same name."""

@@ -20,12 +20,12 @@ QUICK_CHECK_BYTES = 64 * 1024 * 1024
 
 
 def writable(path: str | Path) -> Path:
-    """Return path absolute and with `~` expanded; its folder is created.
+    """Return path absolute, with `~` expanded and links followed, so that it has one lock; its folder is created.
 
     Raises:
         StorageError: naming the folder or file that cannot be written.
     """
-    place = Path(path).expanduser().absolute()
+    place = _real(path)
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -68,7 +68,7 @@ def ready_to_read(path: str | Path) -> tuple[Path, bool]:
         CorruptDatabaseError: SQLite refuses the file, which stays where it is.
         StorageError: it does not exist, cannot be read, or its schema is not the present one.
     """
-    place = Path(path).expanduser().absolute()
+    place = _real(path)
     if not place.is_file():
         raise StorageError(f"{place}: no such database")
     try:
@@ -86,6 +86,13 @@ def ready_to_read(path: str | Path) -> tuple[Path, bool]:
     except sqlite3.Error as error:
         kind = CorruptDatabaseError if _is_corrupt(error) else StorageError
         raise kind(f"{place}: {error}") from error
+
+
+def _real(path: str | Path) -> Path:
+    try:
+        return Path(path).expanduser().resolve()
+    except (OSError, RuntimeError) as error:  # links in a circle, or no home
+        raise StorageError(f"{path}: leads nowhere ({error})") from error
 
 
 def set_aside(place: Path) -> Path:

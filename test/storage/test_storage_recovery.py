@@ -312,3 +312,43 @@ def test_checkpoint_forgets_removals_of_long_ago(
         assert len(meta.removed_since(conn, "node", middle) or ()) == 5
         assert nodes.since(conn, 1).complete
         assert not nodes.since(conn, middle).complete
+
+
+def test_f36_a_link_to_a_database_has_the_lock_of_the_database(stored: Path, tmp_path: Path) -> None:
+    link = tmp_path / "elsewhere" / "memory.db"
+    link.parent.mkdir()
+    link.symlink_to(stored)
+    db = Database.open(stored)
+    with pytest.raises(LockedError, match=str(stored)):
+        Database.open(link)
+    reader = Database.open(link, read_only=True)
+    assert reader.path == stored and [path.name for path in link.parent.iterdir()] == ["memory.db"]
+    reader.close()
+    db.close()
+    circle = tmp_path / "circle"
+    circle.symlink_to(circle)
+    with pytest.raises(StorageError, match="circle"):
+        Database.open(circle / "memory.db")
+
+
+FULL = """
+import os, resource, signal, sys
+from memory_node.errors import StorageError
+from memory_node.storage.database import Database
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+before = len(os.listdir("/proc/self/fd"))
+for _ in range(2):
+    try:
+        Database.open(sys.argv[1])
+    except StorageError as error:
+        print(error)
+print(len(os.listdir("/proc/self/fd")) - before)
+"""
+
+
+def test_f38_opening_on_a_full_disk_names_the_file_and_leaves_nothing_open(
+    stored: Path, run_child: Callable[..., str]
+) -> None:
+    told = f"{stored}.lock: cannot be written (File too large)"
+    assert run_child(FULL, stored).splitlines() == [told, told, "0"]
