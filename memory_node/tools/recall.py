@@ -68,7 +68,7 @@ def recall(context: ToolContext, query: str, limit: int = 0, filter: Filter | No
         InvalidArgument: naming the argument.
     """
     limit, query = checked_limit(limit), checked_query(query)
-    if not query:
+    if not naming.concept_of(query):
         raise InvalidArgument("query", "must not be blank")
     resolved = context.resolve(filter, KINDS)
     answers, message = ask(context, query, None, resolved, 3 * limit)
@@ -215,7 +215,8 @@ def _around_event(
 ) -> Iterable[Match]:
     """Observations joined to an event that the filter passes too, those nearest in time first."""
     window = round(context.settings.event_window * 1e9)
-    after, before = event.stamp - window, event.last_stamp + window
+    took = round(float(event.metadata.get("seconds", 0.0)) * 1e9)
+    after, before = event.stamp - took - window, event.last_stamp + window
     if resolved.after is not None:
         after = max(after, resolved.after)
     if resolved.before is not None:

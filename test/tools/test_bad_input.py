@@ -43,6 +43,7 @@ def test_f40_no_text_of_a_query_is_an_error(morning: Memory, name: str) -> None:
             assert name in ("locate", "recall")
             assert str(error).endswith("must not be blank")
             assert not any(c.isalnum() for c in query.replace("\x00", ""))
+            assert error.argument == {"locate": "concept", "recall": "query"}[name]
             continue
         assert result.success
         assert len(result.text) < 2000

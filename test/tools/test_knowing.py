@@ -197,6 +197,19 @@ def test_recall_tells_what_was_happening_when_the_battery_dropped(memory: Memory
     assert "battery" not in {match.layer for match in result.matches}
 
 
+def test_recall_reaches_back_over_the_time_that_an_event_took(memory: Memory, clock: FakeClock) -> None:
+    for i in range(20):
+        memory.record_body_state("battery", layer="battery", value=0.9 if i < 15 else 0.7, unit="fraction")
+        clock.advance(20)
+        memory.record(f"corridor section {i}", layer="scene", position=(1.0 * i, 0.0, 0.0))
+        clock.advance(40)
+    memory.flush()
+    assert memory.wait_embedded(20.0)
+    texts = [match.text for match in memory.recall("when the battery dropped").matches]
+    assert texts[0] == "battery dropped from 90% to 70% within 60 s"
+    assert "corridor section 14" in texts and "corridor section 12" not in texts
+
+
 def test_around_an_event_the_filter_holds(memory: Memory, clock: FakeClock) -> None:
     with_drop(memory, clock)
     event = memory.temporal_query(Filter(layers=(EVENTS_LAYER,))).matches[0]
