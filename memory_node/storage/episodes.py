@@ -74,15 +74,20 @@ def active(conn: sqlite3.Connection) -> list[Episode]:
     return _records(conn, _SELECT + " WHERE e.status = 'active' AND e.explicit = 1 ORDER BY e.id", ())
 
 
-def find(conn: sqlite3.Connection, name: str, limit: int = 10, until: int = LAST) -> list[Episode]:
-    """Return episodes whose name has `name` in it, whatever the case, the newest first that began until then (ns)."""
-    pattern = name.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-    return _records(
-        conn,
-        _SELECT + f" WHERE n.kind = {int(Kind.EPISODE)} AND n.stamp <= ? AND t.body LIKE ? ESCAPE '\\'"
-        " ORDER BY n.stamp DESC, n.id DESC LIMIT ?",
-        (until, f"%{pattern}%", limit),
+def find(conn: sqlite3.Connection, name: str, until: int = LAST) -> list[int]:
+    """Return ids of the episodes whose name has `name` in it, whatever the case, the newest first.
+
+    Args:
+        until: ns; episodes that began later are left out.
+    """
+    rows = conn.execute(
+        "SELECT node.id, body FROM node JOIN text ON text.id = text_id"
+        f" WHERE kind = {int(Kind.EPISODE)} AND stamp <= ? ORDER BY stamp DESC, node.id DESC",
+        (until,),
     )
+    # LIKE ignores the case of ASCII only.
+    wanted = name.casefold()
+    return [id_ for id_, body in rows if wanted in body.casefold()]
 
 
 def last(conn: sqlite3.Connection, n: int = 1, until: int = LAST) -> list[Episode]:

@@ -30,24 +30,26 @@ def episode_summary(
     episode_id = checked_id("episode_id", episode_id)
     last, name = checked_limit(last_n, "last_n", default=1), checked_query(task_name, "task_name")
     with context.db.read() as conn:
-        chosen = _chosen(conn, episode_id, name, last, context.now_ns())
+        chosen, left = _chosen(conn, episode_id, name, last, context.now_ns())
         found = tuple(inner for episode in chosen for inner in _with_nested(conn, episode))[:MOST]
     if not found:
         about = f' named like "{shortened(name, 60)}"' if name else ""
         return EpisodeSummaryResult(text=f"There is no episode{about}.")
-    return EpisodeSummaryResult(text=_text(context, found, len(chosen)), episodes=found)
+    return EpisodeSummaryResult(text=_text(context, found, len(chosen), left), episodes=found)
 
 
-def _chosen(conn: sqlite3.Connection, episode_id: int, name: str, last: int, now: int) -> list[Episode]:
+def _chosen(conn: sqlite3.Connection, episode_id: int, name: str, last: int, now: int) -> tuple[list[Episode], int]:
+    """The episodes asked for, without those inside another of them, and how many more have the name."""
     if episode_id != NO_ID:
         episode = rows.get(conn, episode_id)
         if episode is None:
             raise InvalidArgument("episode_id", f"there is no episode {episode_id}")
-        return [episode]
-    chosen = rows.find(conn, name, last, now) if name else rows.last(conn, last, now)
+        return [episode], 0
+    named = rows.find(conn, name, now) if name else []
+    chosen = rows.get_many(conn, named[:last]) if name else rows.last(conn, last, now)
     ids = {episode.id for episode in chosen}
     # A nested one is told with its parent.
-    return [episode for episode in chosen if not ids.intersection(_ancestors(conn, episode))]
+    return [episode for episode in chosen if not ids.intersection(_ancestors(conn, episode))], len(named[last:])
 
 
 def _ancestors(conn: sqlite3.Connection, episode: Episode) -> list[int]:
@@ -65,7 +67,7 @@ def _with_nested(conn: sqlite3.Connection, episode: Episode) -> list[Episode]:
     return [episode, *nested]
 
 
-def _text(context: ToolContext, found: tuple[Episode, ...], chosen: int) -> str:
+def _text(context: ToolContext, found: tuple[Episode, ...], chosen: int, left_out: int) -> str:
     words = Wording(context.now_ns(), context.settings.time_zone)
     room = min(300, max(0, LONGEST // len(found) - 170))
     nested = f" with {counted(len(found) - chosen, 'nested one')}" if len(found) > chosen else ""
@@ -79,4 +81,6 @@ def _text(context: ToolContext, found: tuple[Episode, ...], chosen: int) -> str:
             lines.append(f"({len(found) - place} more left out: ask with episode_id)")
             break
         lines.append(line)
+    if left_out:
+        lines.append(f"There {'is' if left_out == 1 else 'are'} {left_out} more of that name: raise last_n.")
     return "\n".join(lines)

@@ -46,6 +46,28 @@ def test_the_last_episodes_are_the_newest_first(memory: Memory, clock: FakeClock
     assert f'#{running} "four" active, since 0 s ago' in memory.episode_summary().text
 
 
+@pytest.mark.parametrize(
+    ("name", "asked"), [("Prüfe die TÜR", "prüfe die tür"), ("straße", "STRASSE"), ("проверка КУХНИ", "Кухни")]
+)
+def test_part_of_a_name_is_found_in_any_case_of_any_script(memory: Memory, name: str, asked: str) -> None:
+    memory.start_episode(name)
+    memory.end_episode()
+    assert [episode.name for episode in memory.episode_summary(task_name=asked).episodes] == [name]
+
+
+def test_how_many_more_episodes_have_the_name_is_said(memory: Memory, clock: FakeClock) -> None:
+    for i in range(4):
+        memory.start_episode(f"patrol {i}")
+        clock.advance(10)
+        memory.end_episode()
+    assert memory.episode_summary(task_name="patrol").text.endswith("\nThere are 3 more of that name: raise last_n.")
+    assert memory.episode_summary(task_name="patrol", last_n=3).text.endswith(
+        "\nThere is 1 more of that name: raise last_n."
+    )
+    assert "more" not in memory.episode_summary(task_name="patrol", last_n=4).text
+    assert "more" not in memory.episode_summary(task_name="patrol 1").text
+
+
 @pytest.mark.parametrize("name", ["100%", "a_b", "%", "_", "\\"])
 def test_signs_in_a_name_are_taken_as_they_are(memory: Memory, name: str) -> None:
     memory.start_episode("water the fern")
@@ -129,7 +151,6 @@ def test_a_layer_read_seldom_has_a_trend_since_before_the_window(memory: Memory,
     clock.advance(-350.0)
     (battery,) = memory.body_status(["battery"]).readings
     assert (battery.change, battery.window) == (-10.0, 400.0)
-
 
 
 def test_the_text_of_the_body_is_bounded(memory: Memory) -> None:
