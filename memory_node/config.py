@@ -64,7 +64,8 @@ class Settings:
     )
     on_corrupt: str = setting(
         "stop",
-        "When SQLite refuses the file it is set aside under another name; then stop, or go on with a fresh one.",
+        "When SQLite refuses the file it is set aside as `<file>.corrupt-<time>`; then stop, at every start until a"
+        " file takes its place or that one is moved away, or go on with a fresh one.",
         choices=("stop", "fresh"),
     )
     auto_store: bool = setting(

@@ -31,12 +31,19 @@ class Database:
 
     Attributes:
         path: absolute path of the SQLite file.
+        note: why it began empty although a file was there, or "".
     """
 
     def __init__(
-        self, path: Path, connect: Callable[[], sqlite3.Connection], writer: Writer | None, lock: WriteLock | None
+        self,
+        path: Path,
+        connect: Callable[[], sqlite3.Connection],
+        writer: Writer | None,
+        lock: WriteLock | None,
+        note: str = "",
     ) -> None:
         self.path = path
+        self.note = note
         self._connect = connect
         self._readers = Readers(connect)
         self._writer = writer
@@ -69,12 +76,12 @@ class Database:
         place = recovery.writable(path)
         lock = WriteLock(place)
         try:
-            recovery.ready_to_write(place, durability, on_corrupt)
+            note = recovery.ready_to_write(place, durability, on_corrupt)
             writer = Writer(partial(connect_writer, place, durability))
         except BaseException:
             lock.release()
             raise
-        return cls(place, partial(connect_reader, place), writer, lock)
+        return cls(place, partial(connect_reader, place), writer, lock, note)
 
     @property
     def read_only(self) -> bool:

@@ -95,6 +95,15 @@ def test_f39_a_memory_in_a_folder_that_cannot_be_written_answers_read_only() -> 
             folder.chmod(0o700)
 
 
+def test_f37_the_status_says_why_a_memory_began_empty(tmp_path: Path) -> None:
+    (tmp_path / "robot.db").write_text("this is no database\n" * 1000)
+    with Memory.open(tmp_path / "robot.db", clock=FakeClock(), on_corrupt="fresh") as memory:
+        (warning,) = memory.status().warnings
+        assert "it was set aside as " in warning and warning.endswith("; the memory began empty")
+    with Memory.open(tmp_path / "robot.db", clock=FakeClock()) as memory:
+        assert memory.status().warnings == ()
+
+
 def test_f38_on_a_full_disk_refused_rows_are_counted_questions_go_on_and_writing_resumes(tmp_path: Path) -> None:
     assert run_child(FILLING, tmp_path / "robot.db") == "survived True"
 

@@ -52,7 +52,31 @@ def replace_by_text(path: Path) -> None:
     path.write_text("this is no database\n" * 1000)
 
 
+def scramble_schema(path: Path) -> None:
+    data = path.read_bytes()
+    at = data.index(b"CREATE TABLE edge")
+    path.write_bytes(data[:at] + b"CREATE TABL\xc3 edge" + data[at + 17 :])
+
+
+def name_another_format(path: Path) -> None:
+    with path.open("r+b") as file:
+        file.seek(18)
+        file.write(b"\x07")
+
+
+def need_another_format(path: Path) -> None:
+    with path.open("r+b") as file:
+        file.seek(19)
+        file.write(b"\x07")
+
+
+def empty_beside_its_index(path: Path) -> None:
+    path.with_name("robot.db.hnsw.bin").write_bytes(b"graph")
+    os.truncate(path, 0)
+
+
 DAMAGES = [truncate, shorten_to_nothing_useful, scramble_header, scramble_middle, replace_by_text]
+DAMAGES += [scramble_schema, name_another_format, need_another_format, empty_beside_its_index]
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
@@ -66,9 +90,24 @@ def test_f37_a_damaged_file_is_set_aside_whole_and_stops(stored: Path, damage: C
     assert str(aside) in str(caught.value)
     assert aside.read_bytes() == before
     assert not stored.exists() and not stored.with_name("robot.db-wal").exists()
-    fresh = Database.open(stored)
+    for _ in range(2):  # a node that is started again must not begin an empty memory either
+        with pytest.raises(CorruptDatabaseError, match="set aside as .* put a backup in its place"):
+            Database.open(stored)
+    fresh = Database.open(stored, on_corrupt="fresh")
     assert fresh.check() == []
     fresh.close()
+    Database.open(stored).close()  # it has taken the place
+    stored.unlink()
+    aside.rename(stored.parent / "damaged.db")
+    Database.open(stored).close()
+
+
+def test_an_empty_file_with_nothing_beside_it_becomes_a_database_that_says_so(tmp_path: Path) -> None:
+    (tmp_path / "robot.db").touch()
+    for note in (f"{tmp_path / 'robot.db'}: was a file of 0 bytes; the memory began empty", ""):
+        db = Database.open(tmp_path / "robot.db")
+        assert db.note == note
+        db.close()
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
