@@ -15,6 +15,7 @@ from memory_node.housekeeping.asking import ask
 from memory_node.housekeeping.runtime import JobContext, StepResult
 from memory_node.ingest import association, presence
 from memory_node.ingest.entities import EntityTracker
+from memory_node.ingest.entity_table import ELSEWHERE
 from memory_node.protocols import NamedThing, SummaryRow
 from memory_node.storage import edges, entities, jobs, nodes, vectors
 from memory_node.storage.entities import EntityState
@@ -30,10 +31,6 @@ FAR = 2.0 / 3.0
 """Share of the gate within which a thing that was lost and one that was found later are one: drift."""
 NEAR = 0.4
 """m: within this two that are seen in turn and never together are one, whatever the gate."""
-ELSEWHERE = 1.0
-"""m: a sighting this far from the place so far is of another place."""
-SPLIT_FROM = "split_from"
-"""Key of a node's metadata: the entity that it was split from, and is not merged with again."""
 _NAMED = 0.5
 
 
@@ -126,7 +123,9 @@ class NameThings:
 
 
 def split_entity(tx: Transaction, id: int, observation_ids: Sequence[int]) -> int:
-    """Make of some of an entity's sightings an entity of its own and return its id; both are estimated anew.
+    """Make of some of an entity's sightings an entity of its own and return its id.
+
+    Both are what their sightings alone make of them, history included, and are not joined again.
 
     Raises:
         InvalidArgument: there is no such entity, or these are not some, but not all, of its sightings.
@@ -139,11 +138,15 @@ def split_entity(tx: Transaction, id: int, observation_ids: Sequence[int]) -> in
         raise InvalidArgument("observation_ids", "must be some, but not all, of the entity's sightings")
     (old,) = entities.states_of(tx.conn, [id])
     (node,) = nodes.fetch(tx.conn, [id])
-    new, rest = _estimated(tx.conn, tx.new_id(), old, given), _estimated(tx.conn, id, old, seen - given)
-    rest.moved = old.moved
-    metadata = {SPLIT_FROM: id}
-    entities.insert(tx, new, frame=node.frame, map_id=node.map_id, session_id=node.session_id, metadata=metadata)
-    entities.save(tx, [rest])
+    new, rest = _unseen(tx.new_id(), old), _unseen(id, old)
+    origins = {id} | entities.split_from(tx.conn, id)
+    entities.insert(
+        tx, new, frame=node.frame, map_id=node.map_id, session_id=node.session_id, split_from=origins
+    )
+    entities.forget_places(tx, id)
+    for state, sightings in ((new, given), (rest, seen - given)):
+        _replay(tx, state, sightings)
+    entities.save(tx, [new, rest])
     entities.unlink(tx, id, given)
     edges.add_many(tx, [(new.id, observation, EdgeType.OBSERVED_IN) for observation in sorted(given)])
     entities.edited(tx)
@@ -208,12 +211,7 @@ def _one_thing(conn: sqlite3.Connection, a: EntityState, b: EntityState, gate: f
     lost = old.last_seen < new.first_seen and not new.tentative and old.missed == 0
     if a.source is not b.source or math.dist(a.position, b.position) > (max(NEAR, FAR * gate) if lost else NEAR):
         return False
-    return not entities.seen_together(conn, a.id, b.id) and not _were_split(conn, a.id, b.id)
-
-
-def _were_split(conn: sqlite3.Connection, a: int, b: int) -> bool:
-    origins = {node.id: node.metadata.get(SPLIT_FROM) for node in nodes.fetch(conn, [a, b])}
-    return origins.get(a) == b or origins.get(b) == a
+    return not entities.seen_together(conn, a.id, b.id) and not entities.were_split(conn, a.id, b.id)
 
 
 def _merge(tx: Transaction, keep: EntityState, gone: EntityState) -> None:
@@ -233,25 +231,30 @@ def _merge(tx: Transaction, keep: EntityState, gone: EntityState) -> None:
     entities.save(tx, [keep])
 
 
-def _estimated(conn: sqlite3.Connection, id_: int, like: EntityState, observation_ids: Iterable[int]) -> EntityState:
-    """Return the entity that sightings make when they are taken alone, in the order of time; it is where they end."""
-    state = EntityState(
+def _unseen(id_: int, like: EntityState) -> EntityState:
+    return EntityState(
         id=id_, label=like.label, position=None, source=PositionSource.NONE, weight=0.0, stddev=0.0, first_seen=0,
         last_seen=0, sightings=0, confidence=0.0, entity_type=like.entity_type,
-    )
-    for node in sorted(nodes.fetch(conn, observation_ids), key=lambda node: (node.stamp, node.id)):
+    )  # fmt: skip
+
+
+def _replay(tx: Transaction, state: EntityState, observation_ids: Iterable[int]) -> None:
+    """Show a stored entity that nothing is known of its sightings in the order of time; places it left are history."""
+    since = 0
+    for node in sorted(nodes.fetch(tx.conn, observation_ids), key=lambda node: (node.stamp, node.id)):
         if state.sightings == 0:
-            state.first_seen = node.stamp
+            state.first_seen = since = node.stamp
         variance = association.MEASURED_NOISE**2
         if node.position_source is PositionSource.OBSERVER:
             variance = presence.OBSERVER_FLOOR**2
         sighting = presence.Sighting(
-            like.label, node.confidence, node.position, node.position_source, variance, "", node.id
+            state.label, node.confidence, node.position, node.position_source, variance, "", node.id
         )
         if _elsewhere(state, node):
+            entities.leave_place(tx, state, since)
             state.position, state.source, state.weight = None, PositionSource.NONE, 0.0
+            state.moved, since = True, node.stamp
         presence.see(state, sighting, node.stamp, np.zeros(3))
-    return state
 
 
 def _elsewhere(state: EntityState, node: Node) -> bool:

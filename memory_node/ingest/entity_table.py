@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 SECTORS = 16
 """Directions that are told apart when it is remembered where from a thing was seen."""
+ELSEWHERE = 1.0
+"""m from where an entity was at which it is at another place, and not only estimated anew."""
 NEVER = int(np.iinfo(np.int64).min // 2)
 COLUMNS: tuple[tuple[str, Any, tuple[int, ...], Any], ...] = (
     ("places", np.float64, (3,), np.nan),
@@ -120,9 +123,12 @@ class EntityTable:
             self._columns[name][row] = empty
 
     def adopt(self, other: EntityTable) -> None:
-        """Take over what another table of the same map knows of the same entities and SQLite doesn't."""
+        """Take over what another table of the same map knows of the same entities and SQLite doesn't.
+
+        What an entity was seen from, and since when, tells nothing when it is elsewhere now: a split undid its move.
+        """
         for id_, row in self._rows.items():
-            if id_ in other:
+            if id_ in other and not math.dist(self.places[row], other.places[other.row(id_)]) > ELSEWHERE:
                 for name in REMEMBERED:
                     self._columns[name][row] = other._columns[name][other.row(id_)]
                 self.changed(row)

@@ -126,6 +126,8 @@ def _cost(tx: Transaction, table: EntityTable, old: EntityState, new: EntityStat
     overlap = old.last_seen >= came
     if (overlap and not _strayed(tx, old, came, stretch)) or not _ground_known(table, new, old):
         return association.IMPOSSIBLE
+    if entities.were_split(tx.conn, old.id, new.id):
+        return association.IMPOSSIBLE
     assert old.position is not None and new.position is not None
     left = min(1.0, max(LEAST, (came - old.last_seen) / stretch))
     away = 0.0 if gone == NEVER else max(0, came - gone) / stretch

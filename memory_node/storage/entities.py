@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,6 +27,8 @@ SELECT e.id, e.label, n.x, n.y, n.z, n.position_source, e.weight, e.stddev, n.st
 FROM entity AS e JOIN node AS n ON n.id = e.id
 """
 _EDITS = "entity_edits"
+_SPLIT_FROM = "split_from"
+"""Key of an entity's metadata: ids of those that it, or one merged into it, was split from."""
 
 
 @dataclass(slots=True)
@@ -89,16 +91,21 @@ def insert(
     frame: str,
     map_id: str,
     session_id: int,
-    metadata: Mapping[str, Any] | None = None,
+    split_from: Iterable[int] = (),
 ) -> None:
-    """Store a new entity under state.id, which the caller took from tx.new_id()."""
+    """Store a new entity under state.id, which the caller took from tx.new_id().
+
+    Args:
+        split_from: ids of entities that it is to be kept apart from.
+    """
+    origins = sorted(set(split_from))
     nodes.insert(
         tx,
         Node(
             id=state.id, kind=Kind.ENTITY, layer="", text=state.label, text_id=None, stamp=state.first_seen,
             last_stamp=state.last_seen, repeats=state.sightings, position=state.position,
             position_source=state.source, frame=frame, map_id=map_id, confidence=state.confidence,
-            session_id=session_id, metadata=metadata or {},
+            session_id=session_id, metadata={_SPLIT_FROM: origins} if origins else {},
         ),
     )
     tx.conn.execute(
@@ -176,8 +183,18 @@ def place_since(conn: sqlite3.Connection, state: EntityState) -> int:
     return state.first_seen if last is None else int(last)
 
 
+def forget_places(tx: Transaction, id_: int) -> None:
+    """Remove the history of an entity."""
+    tx.conn.execute("DELETE FROM entity_place WHERE entity_id = ?", (id_,))
+
+
 def absorb(tx: Transaction, keep: int, gone: int) -> None:
-    """Give keep the edges and the history of gone, whose id from then on resolves to keep; gone leaves the search."""
+    """Give keep the edges and the history of gone, whose id from then on resolves to keep; gone leaves the search.
+
+    From what gone is kept apart, keep is from then on.
+    """
+    if origins := split_from(tx.conn, gone):
+        nodes.update(tx, keep, metadata={_SPLIT_FROM: sorted(origins | split_from(tx.conn, keep))})
     edges.move(tx, gone, keep)
     tx.conn.execute("UPDATE entity_place SET entity_id = ? WHERE entity_id = ?", (keep, gone))
     tx.conn.execute("UPDATE entity SET merged_into = ? WHERE id = ? OR merged_into = ?", (keep, gone, gone))
@@ -190,6 +207,18 @@ def resolve(conn: sqlite3.Connection, id_: int) -> int:
     if row is None:
         return NO_ID
     return int(row[0]) or id_
+
+
+def split_from(conn: sqlite3.Connection, id_: int) -> set[int]:
+    """Return the ids of the entities that one was split from, by which these went then."""
+    row = conn.execute("SELECT metadata FROM node WHERE id = ? AND metadata IS NOT NULL", (id_,)).fetchone()
+    return set(json.loads(row[0]).get(_SPLIT_FROM, ())) if row else set()
+
+
+def were_split(conn: sqlite3.Connection, a: int, b: int) -> bool:
+    """Tell whether somebody split one of two entities from the other, or both from a third."""
+    one, other = ({id_, *(resolve(conn, origin) for origin in split_from(conn, id_))} for id_ in (a, b))
+    return not one.isdisjoint(other)
 
 
 def get(conn: sqlite3.Connection, id_: int) -> Entity | None:
