@@ -23,6 +23,7 @@ class Ages:
         """session_id: the present session; now: its clock, ns."""
         self._now = now
         self._base: dict[int, int] = {}
+        self._clock: dict[int, str] = {}
         later: tuple[int, str, int, str] | None = None
         elapsed = 0
         rows = conn.execute(
@@ -37,6 +38,7 @@ class Ages:
                 elapsed += _between(clock, last, last_wall, later)
             # A row of stamp s in this session is `elapsed + last - s` old.
             self._base[id_] = elapsed + last
+            self._clock[id_] = clock
             elapsed += max(0, last - start)
             later = (started_wall, clock, start, reason)
 
@@ -44,6 +46,10 @@ class Ages:
         """Return the stamp (ns) at which rows of a session are exactly `seconds` old; earlier ones are older."""
         base = self._base.get(session_id, self._now)
         return clamped(base - round(seconds * SECOND))
+
+    def clock(self, session_id: int) -> str:
+        """Return the kind of clock of a session ("ros", "sim", "system" ...), "" when it isn't known."""
+        return self._clock.get(session_id, "")
 
 
 def clamped(stamp: int) -> int:

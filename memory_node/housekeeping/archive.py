@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import logging
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from memory_node.graph import NO_ID, EdgeType, Kind, Tier
 from memory_node.housekeeping.ages import Ages
 from memory_node.housekeeping.gists import Gists, groups
 from memory_node.housekeeping.runtime import JobContext, StepResult
 from memory_node.storage import jobs, nodes
+from memory_node.storage.ids import id_table
 from memory_node.storage.writer import Transaction
 
 log = logging.getLogger(__name__)
 
-CHUNK = 1000
+CHUNK = 400
 """Rows that one transaction archives or removes."""
+LOOKED_AT = 200
+"""New gists that one installment looks at."""
+WAITING = 1000
+"""Gists too young for their rows to be archived beyond which no new ones are looked at."""
 REWRITE_PATIENCE = 86_400.0
 """s: how long the rows of a gist keep their texts for a language model that doesn't answer."""
 FULL, EMPTIED = 1.0, 0.95
@@ -26,16 +32,17 @@ FULL, EMPTIED = 1.0, 0.95
 
 @dataclass(frozen=True)
 class _Batch:
-    """Rows to archive now; cursor: gist after which the next run looks, None to leave it."""
+    """Rows to archive now, and the cursor after that; None to leave it."""
 
     ids: Sequence[int]
-    cursor: int | None = None
+    cursor: dict[str, Any] | None = None
 
 
 class Archive:
     """Takes text and vector from rows that a committed gist summarises, and from readings of the body that are old.
 
-    The last reading of each body layer keeps its text. Cursor: the gist up to which everything is archived.
+    The last reading of each body layer keeps its text. Cursor: the gist up to which all were looked at, and those of
+    them whose rows are not archived yet.
     """
 
     name = "archive"
@@ -43,46 +50,34 @@ class Archive:
     def step(self, context: JobContext) -> StepResult:
         if context.dry_run:
             return StepResult()
-        scanned = wrote = 0
-        while True:
-            with context.db.read() as conn:
-                ages = Ages(conn, context.present, context.now)
-                batch = _summarised(conn, context, ages) or _readings(conn, context, ages)
-            if batch is None:
-                return StepResult(scanned, wrote)
-            scanned += len(batch.ids)
-            wrote += self._write(context, batch)
-            if context.should_yield():
-                return StepResult(scanned, wrote, done=False)
+        with context.db.read() as conn:
+            ages = Ages(conn, context.present, context.now)
+            batch = _summarised(conn, context, ages) or _readings(conn, context, ages)
+        if batch is None:
+            return StepResult()
+        return StepResult(len(batch.ids), self._write(context, batch), done=False)
 
     def _write(self, context: JobContext, batch: _Batch) -> int:
         def work(tx: Transaction) -> int:
             count = nodes.archive(tx, batch.ids)
             if batch.cursor is not None:
-                jobs.save_cursor(tx, self.name, {"id": batch.cursor})
+                jobs.save_cursor(tx, self.name, batch.cursor)
             return count
 
         return context.db.write(work)
 
 
 def _summarised(conn: sqlite3.Connection, context: JobContext, ages: Ages) -> _Batch | None:
-    """Members of the next gists, in order of id, whose newest row is old enough."""
-    done = jobs.cursor(conn, Archive.name).get("id", NO_ID)
-    unfinished = jobs.cursor(conn, Gists.name).get("gist", NO_ID)
-    rows = conn.execute(
-        "SELECT id, (SELECT session_id FROM node WHERE node.id = gist.id),"
-        " (SELECT last_stamp FROM node WHERE node.id = gist.id), rewrite"
-        " FROM gist WHERE id > ? AND level = 0 ORDER BY id LIMIT 200",
-        (done,),
-    )
-    ids: list[int] = []
-    cursor = None
-    for gist_id, session_id, newest, rewrite in rows:
-        wait = context.settings().archive_after_seconds
-        if rewrite and context.summarizer is not None:
-            wait = max(wait, REWRITE_PATIENCE)
-        if gist_id == unfinished or newest > ages.cutoff(session_id, wait):
+    """Members of gists whose newest row is old enough: of those that waited, then of new ones in order of id."""
+    cursor = {"id": NO_ID, "waiting": [], **jobs.cursor(conn, Archive.name)}
+    done, ids, waiting = cursor["id"], list[int](), list[int]()
+    for gist_id, is_old in _candidates(conn, cursor, context, ages):
+        if len(ids) >= CHUNK and gist_id > done:
             break
+        done = max(done, gist_id)
+        if not is_old or len(ids) >= CHUNK:
+            waiting.append(gist_id)
+            continue
         members = conn.execute(
             f"SELECT target FROM edge WHERE source = ? AND type = {int(EdgeType.SUMMARIZES)}"
             f" AND (SELECT tier FROM node WHERE node.id = edge.target) < {int(Tier.ARCHIVED)} LIMIT {CHUNK}",
@@ -90,11 +85,28 @@ def _summarised(conn: sqlite3.Connection, context: JobContext, ages: Ages) -> _B
         ).fetchall()
         ids += [row[0] for row in members]
         if len(members) == CHUNK:
-            break
-        cursor = gist_id
-        if len(ids) >= CHUNK:
-            break
-    return _Batch(ids, cursor) if ids or cursor is not None else None
+            waiting.append(gist_id)
+    after = {"id": done, "waiting": waiting}
+    return _Batch(ids, after) if ids or after != cursor else None
+
+
+def _candidates(
+    conn: sqlite3.Connection, cursor: dict[str, Any], context: JobContext, ages: Ages
+) -> Iterator[tuple[int, bool]]:
+    """Gists whose rows may have to be archived, and whether those are old enough."""
+    wait = context.settings().archive_after_seconds
+    patient = max(wait, REWRITE_PATIENCE) if context.summarizer is not None else wait
+    unfinished = jobs.cursor(conn, Gists.name).get("gist", NO_ID)
+    columns = """SELECT id, (SELECT session_id FROM node WHERE node.id = gist.id),
+        (SELECT last_stamp FROM node WHERE node.id = gist.id), rewrite FROM gist"""
+    waiting = cursor["waiting"]
+    known = f"{columns} WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
+    new = f"{columns} WHERE id > ? AND level = 0 ORDER BY id LIMIT {LOOKED_AT}"
+    rows = conn.execute(known, (id_table(waiting),)).fetchall()
+    if len(waiting) < WAITING:
+        rows += conn.execute(new, (cursor["id"],))
+    for gist_id, session_id, newest, rewrite in rows:
+        yield gist_id, gist_id != unfinished and newest <= ages.cutoff(session_id, patient if rewrite else wait)
 
 
 def _readings(conn: sqlite3.Connection, context: JobContext, ages: Ages) -> _Batch | None:

@@ -54,12 +54,11 @@ def divide(
     while open_:
         part = open_.pop()
         points = positions[part]
-        reach = radius(points, None if spread is None else spread[part])
-        if reach <= max_radius or not np.ptp(points, axis=0).any():
-            yield part
-            continue
         low, high = points.min(axis=0), points.max(axis=0)
         axis = int(np.argmax(high - low))
+        if low[axis] == high[axis] or radius(points, None if spread is None else spread[part]) <= max_radius:
+            yield part
+            continue
         upper = points[:, axis] > (low[axis] + high[axis]) / 2
         if not upper.any():
             # The middle of two neighbouring floats is the upper one.
@@ -70,7 +69,8 @@ def divide(
 
 def radius(points: NDArray[np.float64], spread: NDArray[np.float64] | None = None) -> float:
     """Return the distance (m) from the mean of points (N, 3) to the farthest of them, or to the end of its spread."""
-    distances = np.linalg.norm(points - points.mean(axis=0), axis=1)
+    apart = points - points.mean(axis=0)
+    distances = np.sqrt(np.einsum("ij,ij->i", apart, apart))
     return float((distances if spread is None else distances + spread).max())
 
 
