@@ -19,6 +19,7 @@ from memory_node.ingest.entity_table import ELSEWHERE
 from memory_node.protocols import NamedThing, SummaryRow
 from memory_node.storage import edges, entities, jobs, nodes, vectors
 from memory_node.storage.entities import EntityState
+from memory_node.storage.ids import id_table
 
 if TYPE_CHECKING:
     from memory_node.storage.database import Transaction
@@ -27,6 +28,8 @@ BATCH = 100
 """Changed entities that one installment compares."""
 TEXTS = 20
 """Observations that a language model reads at once."""
+LOOKED_THROUGH = 100
+"""Rows newer than the cursor among which one installment looks for them."""
 FAR = 2.0 / 3.0
 """Share of the gate within which a thing that was lost and one that was found later are one: drift."""
 NEAR = 0.4
@@ -87,32 +90,34 @@ class NameThings:
     """The job `name_things`: a language model names the things of sentences, which join the graph where they were said.
 
     Each is attributed to the sentence that named it, at its observer's place. Cursor: revision and id up to which
-    texts were read.
+    texts were read. It is written with what was named only, so a run that finds nothing to read writes nothing.
     """
 
     name = "name_things"
 
     def __init__(self, tracker: EntityTracker) -> None:
         self._tracker = tracker
+        self._cursor: dict[str, int] | None = None
 
     def step(self, context: JobContext) -> StepResult:
         summarizer = context.summarizer
         if summarizer is None or context.dry_run:
             return StepResult()
         with context.db.read() as conn:
-            cursor = {"revision": 0, "id": 0, **jobs.cursor(conn, self.name)}
-            rows = _unnamed(conn, cursor["revision"], cursor["id"])
-            found = nodes.fetch(conn, [row[1] for row in rows])
+            cursor = self._cursor or {"revision": 0, "id": 0, **jobs.cursor(conn, self.name)}
+            ids, after, done = _unnamed(conn, cursor)
+            found = nodes.fetch(conn, ids)
         if not found:
-            return StepResult()
+            self._cursor = after
+            return StepResult(done=done)
         told = [_summary_row(node) for node in found]
         answer = ask(context, summarizer.name, lambda: summarizer.extract(told))
         if answer is None and context.closing.is_set():
             return StepResult()
         things = _usable(answer, found)
-        after = {"revision": rows[-1][0], "id": rows[-1][1]}
         context.db.write(lambda tx: self._join(tx, found, things, after))
-        return StepResult(len(found), len(things), done=len(rows) < TEXTS)
+        self._cursor = after
+        return StepResult(len(found), len(things), done)
 
     def _join(self, tx: Transaction, found: list[Node], things: list[NamedThing], cursor: dict[str, int]) -> None:
         for node in found:
@@ -263,14 +268,24 @@ def _elsewhere(state: EntityState, node: Node) -> bool:
     return math.dist(state.position, node.position) > ELSEWHERE
 
 
-def _unnamed(conn: sqlite3.Connection, revision: int, id_: int) -> list[tuple[int, int]]:
-    """Return (revision, id) of the next perceptions with a text that shows no entity yet, in that order."""
-    sql = """SELECT revision, node.id FROM node JOIN layer ON layer.id = layer_id
-             WHERE (revision, node.id) > (?, ?) AND kind = ? AND internal = 0 AND text_id IS NOT NULL
+def _unnamed(conn: sqlite3.Connection, cursor: dict[str, int]) -> tuple[list[int], dict[str, int], bool]:
+    """Return the next perceptions with a text that show no entity yet, the cursor after them, and whether it is all."""
+    changed = conn.execute(
+        "SELECT revision, id FROM node INDEXED BY node_revision WHERE (revision, id) > (?, ?)"
+        " ORDER BY revision, id LIMIT ?",
+        (cursor["revision"], cursor["id"], LOOKED_THROUGH),
+    ).fetchall()
+    if not changed:
+        return [], cursor, True
+    sql = """SELECT revision, node.id FROM json_each(?) AS given CROSS JOIN node ON node.id = given.value
+             WHERE kind = ? AND text_id IS NOT NULL AND layer_id NOT IN (SELECT id FROM layer WHERE internal = 1)
              AND NOT EXISTS (SELECT 1 FROM edge WHERE target = node.id AND type = ?)
              ORDER BY revision, node.id LIMIT ?"""
-    values = (revision, id_, int(Kind.OBSERVATION), int(EdgeType.OBSERVED_IN), TEXTS)
-    return conn.execute(sql, values).fetchall()
+    ids = id_table(id_ for _, id_ in changed)
+    rows = conn.execute(sql, (ids, int(Kind.OBSERVATION), int(EdgeType.OBSERVED_IN), TEXTS)).fetchall()
+    full = len(rows) == TEXTS
+    last = rows[-1] if full else changed[-1]
+    return [row[1] for row in rows], {"revision": last[0], "id": last[1]}, not full and len(changed) < LOOKED_THROUGH
 
 
 def _summary_row(node: Node) -> SummaryRow:

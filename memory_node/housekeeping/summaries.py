@@ -25,6 +25,8 @@ FIRST_REST = 240.0
 """s until a gist that the language model failed at is asked for again, doubled each time up to MAX_BACKOFF."""
 IN_A_ROW = 3
 """Gists that fail one after another until it is taken to be the language model's fault, not theirs."""
+LATE = 3600 * 1_000_000_000
+"""ns that the stamp of a row may lie outside its episode."""
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 
@@ -155,7 +157,9 @@ def _store(tx: Transaction, context: JobContext, gist_id: int, text: str, author
     episode = episodes.get(tx.conn, gist.episode_id)
     while episode is not None:
         if episode.status != "active":
-            parts = gists.of_episodes(tx.conn, episodes.descendants(tx.conn, episode.id))
+            # A row that came late may be a little older than its episode.
+            span = (episode.start - LATE, (episode.end or episode.start) + LATE)
+            parts = gists.of_episodes(tx.conn, episodes.descendants(tx.conn, episode.id), *span)
             summary = _of_parts(parts, settings.time_zone, settings.consolidation_max_text)
             episodes.update(tx, episode.id, summary=summary)
             wrote += 1

@@ -10,10 +10,12 @@ from typing import Any
 from support.fakes import SECOND, FakeClock, WordEmbedder
 
 from memory_node.config import Settings
-from memory_node.graph import Kind, Node, Position, PositionSource, Tier
+from memory_node.graph import Detection, Kind, Look, Node, Position, PositionSource, Tier
+from memory_node.housekeeping.entities import MergeEntities, NameThings
 from memory_node.housekeeping.importance import Recalls
 from memory_node.housekeeping.runtime import JobContext, JobRunner, JobState
 from memory_node.housekeeping.schedule import standard_jobs
+from memory_node.ingest.entities import EntityTracker
 from memory_node.protocols import Summarizer
 from memory_node.storage import edges, gists, nodes, sessions, texts, vectors
 from memory_node.storage.database import Database, Transaction
@@ -33,6 +35,7 @@ class Store:
         clock_kind: str = "system",
         reason: str = "start",
         wall: float = 0.0,
+        entities: bool = False,
         **settings: Any,
     ) -> None:
         self.clock = clock or FakeClock(DAY)
@@ -49,7 +52,9 @@ class Store:
             db=self.db, settings=lambda: self.settings, now_ns=self.clock.now_ns, session_id=lambda: self.session_id,
             summarizer=summarizer, similar=self.similar if embedder else None,
         )
-        self.runner = JobRunner(self.context, standard_jobs(self.recalls))
+        self.tracker = EntityTracker(lambda: self.settings, self.label_vectors)
+        others = [MergeEntities(), NameThings(self.tracker)] if entities else []
+        self.runner = JobRunner(self.context, standard_jobs(self.recalls, others))
 
     def __enter__(self) -> Store:
         return self
@@ -102,6 +107,30 @@ class Store:
 
     def note(self, text: str, stamp: float, layer: str = "notes") -> int:
         return self.add(text, stamp, None, layer, tier=Tier.LONG_TERM)
+
+    def look(self, stamp: float, *things: tuple[str, Position]) -> list[int]:
+        """One message of a detector: what it saw where; returns ids of the observations."""
+        detections = tuple(Detection(label, 0.9, place) for label, place in things)
+
+        def work(tx: Transaction) -> list[int]:
+            rows = [
+                Node(
+                    id=0, kind=Kind.OBSERVATION, layer="detections", text=label, text_id=None,
+                    stamp=round(stamp * SECOND), last_stamp=round(stamp * SECOND), position=place, frame="map",
+                    map_id="home", position_source=PositionSource.MEASURED, session_id=self.session_id,
+                )
+                for label, place in things
+            ]
+            ids = nodes.insert_many(tx, rows)
+            self.tracker.observe(
+                tx, Look("detections", round(stamp * SECOND), "home", detections, tuple(ids), None, 5.0, 1.2)
+            )
+            return ids
+
+        return self.db.write(work)
+
+    def label_vectors(self, conn: Any, labels: list[str]) -> dict[str, Any]:
+        return vectors.of_bodies(conn, self.model.id, labels) if self.embedder is not None else {}
 
     def embed(self) -> None:
         """Embed every text that waits."""
