@@ -9,7 +9,10 @@ import numpy as np
 
 from memory_node.errors import InvalidArgument
 from memory_node.retrieval.ranking import Asked, Ranked, rank
+from memory_node.storage import texts
 from memory_node.tools.context import WORDS_ONLY, ToolContext
+
+PARTLY = f"partly {WORDS_ONLY}"
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,7 +29,7 @@ def ask(
     limit: int,
     plan: Plan | None = None,
 ) -> tuple[list[Ranked], str]:
-    """Return ranked answers and the message: "" or "by words only".
+    """Return ranked answers and the message: what part meaning had in them, see `remark`.
 
     Args:
         query: checked words, "" for none.
@@ -37,7 +40,23 @@ def ask(
     asked = Asked(query, vector, resolved, context.now_ns())
     answers = rank(context.searcher, context.db, context.settings, asked, limit, plan)
     context.note_recall(answer.node.id for answer in answers)
-    return answers, WORDS_ONLY if vector is None and query else ""
+    return answers, remark(context, vector, [one.similarity is not None for one in answers]) if query else ""
+
+
+def remark(context: ToolContext, vector: NDArray[np.float32] | None, measured: Sequence[bool]) -> str:
+    """Return "" where meaning had its part, "by words only" where it had none, "partly by words only" between.
+
+    Args:
+        vector: of the question, None without an embedder that answers.
+        measured: of each thing that was compared, whether its text has a vector. None at all: of the texts there are.
+    """
+    if vector is None or (measured and not any(measured)):
+        return WORDS_ONLY
+    if measured:
+        return "" if all(measured) else PARTLY
+    model = context.searcher.model
+    with context.db.read() as conn:
+        return PARTLY if model is not None and texts.backlog(conn, model.id) else ""
 
 
 def checked_vector(

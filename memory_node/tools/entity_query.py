@@ -12,6 +12,7 @@ from memory_node.ingest.association import normalise_label
 from memory_node.retrieval import naming, times
 from memory_node.storage import entities, texts
 from memory_node.tools.arguments import checked_limit, checked_query
+from memory_node.tools.asking import remark
 from memory_node.tools.context import ToolContext
 from memory_node.tools.results import EntityQueryResult
 from memory_node.tools.wording import Wording, counted, listed, shortened
@@ -57,7 +58,7 @@ def entity_query(
     vector = context.embed_query(concept) if name else None
     resolved = context.resolve(filter, (Kind.ENTITY,))
     with context.db.read() as conn:
-        fits = _fits(conn, name, concept, context.searcher.model, vector) if name else None
+        fits, measured = _fits(conn, name, concept, context.searcher.model, vector) if name else (None, [])
         things = context.searcher.things(resolved, fits)
         if kind:
             things = things.where(np.isin(things.ids, entities.of_type(conn, kind)))
@@ -72,7 +73,9 @@ def entity_query(
     lines = [words.entity(entity) + _before(words, entity) for entity in found]
     left = len(things) - len(found)
     text = listed(head, lines, f"({left} more)" if left else "") if found else head
-    return EntityQueryResult(text=text, entities=found, total=len(things))
+    message = remark(context, vector, measured) if name else ""
+    text += f" ({message})" if message else ""
+    return EntityQueryResult(message=message, text=text, entities=found, total=len(things))
 
 
 def _after(context: ToolContext, text: int | str | None) -> int | None:
@@ -83,8 +86,8 @@ def _after(context: ToolContext, text: int | str | None) -> int | None:
 
 def _fits(
     conn: sqlite3.Connection, name: str, concept: str, model: Model | None, vector: NDArray[np.float32] | None
-) -> dict[int, float]:
-    """Return how well each label fits by its text's id, those that do not left out."""
+) -> tuple[dict[int, float], list[bool]]:
+    """Return how well each label fits by its text's id, those that do not left out; and which labels have a vector."""
     labels = entities.labels(conn)
     cosines = naming.cosines(conn, model, vector, labels)
     fits = {}
@@ -95,7 +98,7 @@ def _fits(
         text_id = texts.id_of(conn, label) if score > 0.0 else None
         if text_id is not None:
             fits[text_id] = score
-    return fits
+    return fits, [label in cosines for label in labels]
 
 
 def _head(conn: sqlite3.Connection, asked: str, things: Things) -> str:

@@ -16,7 +16,8 @@ from memory_node.retrieval.places import Evidence, Scored
 from memory_node.retrieval.thresholds import Thresholds
 from memory_node.storage import edges, entities, nodes, texts
 from memory_node.tools.arguments import checked_query
-from memory_node.tools.context import WORDS_ONLY, ToolContext
+from memory_node.tools.asking import remark
+from memory_node.tools.context import ToolContext
 from memory_node.tools.results import LocateResult
 from memory_node.tools.wording import Wording, listed, shortened
 
@@ -82,7 +83,7 @@ def locate(context: ToolContext, concept: str, filter: Filter | None = None) -> 
         named = _named(conn, things, spoken, halflife)
     found = places.ranked([*named, *spoken], halflife)[: ALTERNATIVES + 1]
     context.note_recall(dict.fromkeys(scored.place.entity_id for scored in found if scored.place.entity_id))
-    message = WORDS_ONLY if vector is None else ""
+    message = remark(context, vector, [])
     return LocateResult(
         message=message,
         text=_text(context, asked, found) + (f" ({message})" if message else ""),

@@ -122,6 +122,45 @@ def test_without_an_embedder_words_answer_and_the_message_says_so(open_memory: O
     assert memory.recall("mug").message == "by words only"
 
 
+def test_while_the_embedder_is_behind_the_message_says_so(open_memory: OpenMemory) -> None:
+    class Behind(WordEmbedder):
+        """Answers questions, and embeds texts until it is told to stop."""
+
+        stopped = False
+
+        def embed(self, texts: list[str]) -> np.ndarray:
+            if self.stopped and texts not in (["mug"], ["furniture"]):
+                raise EmbedderError("model words: overloaded")
+            return super().embed(texts)
+
+    embedder = Behind()
+    memory = open_memory("behind.db", embedder)
+    memory.record("a chair", layer="early")
+    assert filled(memory).semantic_search("mug").message == ""
+    assert memory.locate("mug").message == "" and memory.entity_query("mug").message == ""
+    embedder.stopped = True
+    memory.record("a mug", layer="late")
+    memory.record_detections([Detection("mug", 0.9, (1.0, 0.0, 0.0))], pose=(0.0, 0.0, 0.0, 0.0))
+    memory.flush()
+    assert memory.semantic_search("mug").message == "partly by words only"
+    late = memory.semantic_search("mug", filter=Filter(layers=("late",)))
+    assert [match.text for match in late.matches] == ["a mug"] and late.matches[0].similarity is None
+    assert (late.message, late.text[-15:]) == ("by words only", "(by words only)")
+    assert memory.semantic_search("furniture", filter=Filter(layers=("late",))).message == "partly by words only"
+    assert memory.locate("mug").message == "partly by words only"
+    things = memory.entity_query("mug")
+    assert (things.total, things.message) == (1, "by words only") and things.text.endswith("(by words only)")
+    assert memory.entity_query().message == ""
+
+
+def test_entity_query_without_an_embedder_says_so(open_memory: OpenMemory) -> None:
+    memory = open_memory("words.db")
+    memory.record_detections([Detection("mug", 0.9, (1.0, 0.0, 0.0))], pose=(0.0, 0.0, 0.0, 0.0))
+    assert memory.entity_query("mug").message == "by words only"
+    assert memory.entity_query("tree").text == 'No entity named "tree" is known. (by words only)'
+    assert memory.entity_query().message == ""
+
+
 def test_without_an_embedder_the_newest_of_equals_comes_first(open_memory: OpenMemory, clock: FakeClock) -> None:
     memory = open_memory("words.db")
     ids = []
