@@ -227,12 +227,15 @@ class Memory:
     def declare_layer(self, name: str, is_internal_state: bool = False, stale_after: float | None = None) -> None:
         """Make a layer known before its first row: a question about it then finds nothing, instead of being wrong.
 
+        Rows of the other side are refused from then on; those that are there already change sides with their layer.
         stale_after: age (s) at which its readings are stale; None: the setting of that name.
         """
         rooms, clean = self._writable(), checked_name("name", name)
         if stale_after is not None:
             rooms.context.stale_limits[clean] = stale_after
         rooms.db.write(lambda tx: nodes.layer_id(tx, clean, is_internal_state))
+        with rooms.situation.lock:
+            rooms.situation.internal[clean] = is_internal_state
 
     def flush(self) -> None:
         """Commit what waits in the working buffer.

@@ -350,4 +350,6 @@ class Rooms:
             return self._insert_session(tx, "start", settings.frame, settings.map_id)
 
         session_id, map_id = self.db.write(begin)
-        return Situation(session_id, map_id, settings.frame, settings.map_id)
+        with self.db.read() as conn:
+            internal = {layer.name: layer.internal for layer in nodes.layers(conn).values()}
+        return Situation(session_id, map_id, settings.frame, settings.map_id, internal=internal)

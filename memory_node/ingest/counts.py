@@ -56,7 +56,8 @@ class MessageCounts:
 
     def rate(self, steady: int) -> float:
         """Messages a second (Hz) over the last ten seconds of the steady clock (ns)."""
-        recent = [arrival for arrival in self._arrivals if steady - arrival <= _WINDOW]
+        arrivals = tuple(self._arrivals)  # in one step: callbacks append meanwhile
+        recent = [arrival for arrival in arrivals if steady - arrival <= _WINDOW]
         if len(recent) < 2:
             return 0.0
         return len(recent) * NS / max(steady - recent[0], 1)

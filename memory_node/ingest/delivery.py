@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
@@ -9,9 +10,9 @@ from typing import Any, Protocol
 from memory_node.config import Settings
 from memory_node.graph import Detection, Pose, Position
 from memory_node.ingest.converters import (
+    UNSET,
     Converter,
     DetectionsPercept,
-    Origin,
     Percept,
     PosePercept,
     Refused,
@@ -30,8 +31,12 @@ HEADING_AGE = 200_000_000
 """ns: an older pose still tells about where the robot is, but a robot that turns looks elsewhere by now."""
 POSE_PATIENCE = 0.1
 """How long a message waits for a pose newer than itself, s: two periods of a 20 Hz odometry."""
+NOT_INTERNAL = "detections are perception, not internal state"
 ODOMETRY = "odometry"
 """Name of the layer that tells where the robot is, whatever its type."""
+
+
+_NUMBER = re.compile(r"-?\d+(\.\d+)?(e[-+]?\d+)?")
 
 
 class Sink(Protocol):
@@ -129,6 +134,8 @@ class Delivery:
         if isinstance(percept, PosePercept):
             self._pose(percept, stamped, waited)
         elif isinstance(percept, DetectionsPercept):
+            if layer.is_internal_state:
+                raise Refused(NOT_INTERNAL)
             self._detections(percept, layer, stamped, waited)
         elif layer.is_internal_state:
             return self._reading(percept, layer, stamped, waited)
@@ -140,7 +147,7 @@ class Delivery:
         self._resolver.add_base(percept.base_frame)
         if not is_sane_position(percept.position):
             raise Refused("position not finite or out of range")
-        transform = self._transform(percept.origin, stamped.stamp, None, waited)
+        transform = self._transform(percept.origin.frame, stamped.stamp, None, waited)
         if transform is None:
             raise Refused(f"frame {percept.origin.frame!r} is not the memory's; set frame: {percept.origin.frame}")
         yaw = None if percept.yaw is None else percept.yaw + transform.yaw
@@ -173,18 +180,27 @@ class Delivery:
     def _in_memory_frame(
         self, percept: DetectionsPercept, stamp: int, pose: Pose | None, waited: float | None
     ) -> tuple[list[Detection], bool]:
-        transform = self._transform(percept.origin, stamp, pose, waited)
-        moved = [
-            d if d.position is None else replace(d, position=transform.apply(d.position) if transform else None)
-            for d in percept.detections
-        ]
-        return moved, transform is not None
+        """Return the detections with positions in the memory's frame, and whether each frame's transform is known."""
+        frames = [frame or percept.origin.frame for frame in percept.frames or ("",) * len(percept.detections)]
+        transforms: dict[str, Transform | None] = {}
+        moved: list[Detection] = []
+        for detection, frame in zip(percept.detections, frames, strict=True):
+            at = detection.position
+            if at == UNSET and percept.zero_is_unset and frame != self._resolver.memory_frame:
+                at = None
+            if at is not None:
+                if frame not in transforms:
+                    transforms[frame] = self._transform(frame, stamp, pose, waited)
+                transform = transforms[frame]
+                at = transform.apply(at) if transform else None
+            moved.append(replace(detection, position=at))
+        return moved, None not in transforms.values()
 
     def _text(self, percept: TextPercept, layer: LayerSettings, stamped: Stamped, waited: float | None) -> None:
         pose = self._pose_at(stamped.stamp, waited)
         position: Position | None = pose.position if pose else None
         if percept.position is not None:
-            transform = self._transform(percept.origin, stamped.stamp, pose, waited)
+            transform = self._transform(percept.origin.frame, stamped.stamp, pose, waited)
             position = transform.apply(percept.position) if transform else None
         self._sink.record(
             percept.text,
@@ -215,14 +231,11 @@ class Delivery:
         return True
 
     def _is_news(self, percept: TextPercept, layer: LayerSettings, stamp: int) -> bool:
-        """Whether a reading moved by min_change, or the layer was silent for max_silence."""
+        """Whether any number of a reading moved by min_change, or the layer was silent for max_silence."""
         last = self._stored.get(layer.name)
         if layer.min_change <= 0.0 or last is None or abs(stamp - last[1]) >= layer.max_silence * NS:
             return True
-        before = last[0]
-        if percept.value is None or before.value is None:
-            return percept.text != before.text
-        return percept.unit != before.unit or abs(percept.value - before.value) >= layer.min_change
+        return _moved(last[0], percept, layer.min_change)
 
     def _pose_at(self, stamp: int, waited: float | None) -> Pose | None:
         """Where the robot was; waits a moment for the pose after the stamp, so that it can be interpolated."""
@@ -233,11 +246,22 @@ class Delivery:
             raise Later
         return track.at(stamp)
 
-    def _transform(self, origin: Origin, stamp: int, pose: Pose | None, waited: float | None) -> Transform | None:
-        transform = self._resolver.transform(origin.frame, stamp, pose)
+    def _transform(self, frame: str, stamp: int, pose: Pose | None, waited: float | None) -> Transform | None:
+        transform = self._resolver.transform(frame, stamp, pose)
         if transform is None and waited is not None and waited < self._resolver.patience:
             raise Later
         return transform
+
+
+def _moved(before: TextPercept, now: TextPercept, least: float) -> bool:
+    """Whether any number differs by `least`, or anything else that a reading says; without numbers its text."""
+    values = [p.values or (() if p.value is None else (p.value,)) for p in (before, now)]
+    if not values[1] or len(values[0]) != len(values[1]):
+        return before.text != now.text
+    # A reading of several numbers may say words as well; the text of a single one only puts it into words.
+    if before.unit != now.unit or (now.values and _NUMBER.sub("", before.text) != _NUMBER.sub("", now.text)):
+        return True
+    return any(abs(a - b) >= least for a, b in zip(*values, strict=True))
 
 
 def _fresh(pose: Pose | None, stamp: int) -> Pose | None:

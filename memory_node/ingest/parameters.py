@@ -10,8 +10,8 @@ from typing import Any
 
 from memory_node.config import Settings, SettingSpec, checked, settings_table
 from memory_node.errors import InvalidArgument
-from memory_node.ingest.converters import POSE_TYPES
-from memory_node.ingest.delivery import ODOMETRY
+from memory_node.ingest.converters import DETECTION_TYPES, POSE_TYPES
+from memory_node.ingest.delivery import NOT_INTERNAL, ODOMETRY
 from memory_node.ingest.frames import StaticMounts
 from memory_node.ingest.layers import LayerSettings, check_names, layer_from, layer_table
 from memory_node.ingest.stamps import StampLimits
@@ -125,6 +125,9 @@ def read(given: Mapping[str, Any]) -> Parameters:
     _check_free(names)
     groups = {name: _group(given, name) for name in names}
     layers = [layer_from(name, group) for name, group in groups.items()]
+    for layer in layers:
+        if layer.is_internal_state and layer.type in DETECTION_TYPES:
+            raise InvalidArgument(f"{layer.name}.is_internal_state", f"got True, allowed is false: {NOT_INTERNAL}")
     mounts = {frame: _numbers(f"{MOUNTS}.{frame}", v) for frame, v in _group(given, MOUNTS).items()}
     StaticMounts(settings.frame, values["base_frame"], mounts)
     known = set(table) | {f"{name}.{key}" for name, group in groups.items() for key in group}

@@ -194,6 +194,12 @@ class Recorder:
         if frame and frame != self._situation.frame:
             raise InvalidArgument("frame", f"got {frame!r}, positions are kept in {self._situation.frame!r}")
 
+    def _check_side(self, layer: str, internal: bool) -> None:
+        """Refuse perception in a layer of the body, and the reverse: all rows of the layer would change sides."""
+        if self._situation.internal.setdefault(layer, internal) is not internal:
+            side = "is a layer of perception" if internal else "tells of the robot's own body"
+            raise InvalidArgument("layer", f"{layer!r} {side}, which only its declaration changes")
+
     def _enter(
         self,
         nodes: list[Node],
@@ -207,6 +213,7 @@ class Recorder:
         situation = self._situation
         name = layer or nodes[0].layer
         with situation.lock:
+            self._check_side(name, internal)
             counts = situation.counts(name, internal)
             fresh: list[Node] = []
             repeats: list[Repeat] = []

@@ -38,6 +38,7 @@ class Situation:
 
     Attributes:
         map_id: name of the map, see `map_name`; given_map is what the setting or `set_map` said.
+        internal: layer -> whether it tells of the body, of those that had a row or were declared.
     """
 
     session_id: int
@@ -46,6 +47,7 @@ class Situation:
     given_map: str = ""
     episode_id: int = NO_ID
     layers: dict[str, LayerCounts] = field(default_factory=dict)
+    internal: dict[str, bool] = field(default_factory=dict)
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     def counts(self, layer: str, internal: bool = False) -> LayerCounts:

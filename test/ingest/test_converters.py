@@ -129,6 +129,11 @@ def test_battery_says_whether_it_charges() -> None:
     assert battery(percentage=0.5, power_supply_status=0, voltage=math.nan).text == "sense: 50 %"
 
 
+@pytest.mark.parametrize("percentage", [0.5, math.nan])
+def test_f20_a_voltage_that_was_not_set_is_not_told(percentage: float) -> None:
+    assert battery(percentage=percentage, voltage=0.0).text in ("sense: 50 %", "sense: charge unknown")
+
+
 def test_battery_by_a_named_field_is_that_field() -> None:
     percept = battery({"fields": ("voltage",)}, percentage=math.nan, voltage=15.5)
     assert (percept.text, percept.value) == ("sense: 15.5", 15.5)
@@ -293,7 +298,8 @@ def test_3d_position_is_the_box_or_else_the_hypothesis() -> None:
     unset = (0.0, 0.0, 0.0)
     by_pose = detections_3d(detection_3d(hypothesis("cup", 0.8, (4.0, 5.0, 6.0)), at=unset))
     assert by_pose.detections[0].position == (4.0, 5.0, 6.0)
-    assert detections_3d(detection_3d(hypothesis("cup", 0.8), at=unset)).detections[0].position is None
+    neither = detections_3d(detection_3d(hypothesis("cup", 0.8), at=unset))
+    assert neither.detections[0].position == unset and neither.zero_is_unset
     with pytest.raises(Refused, match="position"):
         detections_3d(detection_3d(hypothesis("cup", 0.8), at=(math.inf, 0.0, 0.0)))
 
@@ -312,14 +318,27 @@ def test_frame_and_stamp_of_the_first_detection_stand_in_for_the_arrays() -> Non
     assert percept.detections[0].position == (1.0, 0.0, 0.0)
 
 
-def test_a_detection_in_another_frame_than_its_array_has_no_position() -> None:
-    assert detections_3d(detection_3d(hypothesis("cup", 0.8), frame="camera")).detections[0].position is None
+def test_a_detection_in_another_frame_than_its_array_keeps_its_frame() -> None:
+    percept = detections_3d(
+        detection_3d(hypothesis("cup", 0.8), frame="/camera"),
+        detection_3d(hypothesis("cat", math.nan)),
+        detection_3d(hypothesis("fox", 0.8), at=(0.0, 1.0, 0.0)),
+    )
+    assert percept.origin.frame == "map" and percept.frames == ("camera", "")
+    assert [d.position for d in percept.detections] == [(1.0, 2.0, 3.0), (0.0, 1.0, 0.0)]
 
 
 def test_2d_detections_have_no_position_of_their_own() -> None:
     seen = ros.make("vision_msgs/msg/Detection2D", results=[hypothesis("cup", 0.8, (1.0, 2.0, 3.0))], id="4")
     array = ros.make("vision_msgs/msg/Detection2DArray", detections=[seen])
     assert read("vision_msgs/msg/Detection2DArray", array).detections == (Detection("cup", 0.8, None, "4"),)
+
+
+def test_f18_2d_detections_of_foxy() -> None:
+    result = ros.make("vision_msgs/msg/ObjectHypothesisWithPose", foxy=True, id="cup", score=0.7)
+    seen = ros.make("vision_msgs/msg/Detection2D", foxy=True, results=[result], is_tracking=True, tracking_id="3")
+    array = ros.make("vision_msgs/msg/Detection2DArray", foxy=True, detections=[seen])
+    assert read("vision_msgs/msg/Detection2DArray", array).detections == (Detection("cup", 0.7, None, "3"),)
 
 
 @pytest.mark.parametrize(("tracking", "track"), [(True, "12"), (False, "")])
@@ -373,6 +392,14 @@ def test_general_converter_reads_items_of_lists() -> None:
     assert read("sensor_msgs/msg/JointState", joints, fields=("name.1", "position")).text == (
         "sense: name.1 b, position [1, 2]"
     )
+
+
+@pytest.mark.parametrize("data", [b"\x05", 5])
+def test_a_byte_is_a_number_as_rclpy_and_as_rosbags_give_it(data: Any) -> None:
+    percept = read_new("std_msgs/msg/Byte", data=data)
+    assert (percept.text, percept.value) == ("sense: 5", 5.0)
+    assert read_new("std_msgs/msg/Byte", {"fields": ("data",)}, data=data).text == "sense: 5"
+    assert read_new("std_msgs/msg/ByteMultiArray", {"fields": ("data",)}, data=[data, data]).text == "sense: [5, 5]"
 
 
 def test_general_converter_names_a_field_that_is_not_there() -> None:

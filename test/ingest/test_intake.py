@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 from support import ros_messages as ros
 from support.fakes import FakeClock
@@ -145,6 +146,55 @@ def test_f23_a_leading_slash_and_no_frame_are_the_memorys(frame: str) -> None:
     bench = Bench(seen())
     bench.intake.put("detections", ros.own_array(1000.0, frame, ros.own("cup", 0.9, (2.0, 0.0, 0.0))), DETECTIONS)
     assert bench.work().sink.looks[0][0] == [Detection("cup", 0.9, (2.0, 0.0, 0.0))]
+
+
+def box(label: str, frame: str, at: tuple[float, float, float]) -> Any:
+    """vision_msgs/msg/Detection3D in a frame of its own."""
+    said = ros.make("vision_msgs/msg/ObjectHypothesis", class_id=label, score=0.9)
+    result = ros.make("vision_msgs/msg/ObjectHypothesisWithPose", hypothesis=said)
+    bounds = ros.make("vision_msgs/msg/BoundingBox3D", center=ros.pose(*at))
+    return ros.make("vision_msgs/msg/Detection3D", header=ros.header(1000.0, frame), results=[result], bbox=bounds)
+
+
+def boxes(frame: str, *found: Any) -> list[Detection]:
+    """What becomes of a Detection3DArray seen by two mounted cameras from (10, 0), looking along x."""
+    mounts = {"left": [0.0, 1.0, 0.0, 0.0, 0.0, 0.0], "right": [0.0, -1.0, 0.0, 0.0, 0.0, 0.0]}
+    bench = Bench(seen(), resolver=StaticMounts("map", "base_link", mounts))
+    bench.drive(10.0)
+    array = ros.make(VISION, header=ros.header(1000.0, frame), detections=list(found))
+    bench.intake.put("detections", array, VISION)
+    detections, _, pose = bench.work().sink.looks[0]
+    assert (pose is None) is any(d.header.frame_id == "gripper" for d in found)
+    return detections
+
+
+VISION = "vision_msgs/msg/Detection3DArray"
+
+
+def test_f23_each_detection_is_moved_out_of_its_own_frame() -> None:
+    cameras = box("a", "left", (2.0, 0.0, 0.0)), box("b", "/right", (2.0, 0.0, 0.0))
+    found = boxes("map", *cameras, box("c", "", (5.0, 5.0, 0.0)))
+    assert [d.position for d in found] == [(12.0, 1.0, 0.0), (12.0, -1.0, 0.0), (5.0, 5.0, 0.0)]
+    found = boxes("", *cameras)
+    assert [d.position for d in found] == [(12.0, 1.0, 0.0), (12.0, -1.0, 0.0)]
+
+
+def test_f23_one_unknown_frame_leaves_the_others_their_places() -> None:
+    found = boxes("map", box("a", "gripper", (2.0, 0.0, 0.0)), box("b", "left", (2.0, 0.0, 0.0)))
+    assert [d.position for d in found] == [None, (12.0, 1.0, 0.0)]
+
+
+@pytest.mark.parametrize(("frame", "at"), [("map", (0.0, 0.0, 0.0)), ("left", None), ("", None)])
+def test_a_box_at_zero_is_unset_but_in_the_memorys_frame(frame: str, at: Any) -> None:
+    assert [d.position for d in boxes(frame, box("dock", "", (0.0, 0.0, 0.0)))] == [at]
+
+
+def test_detections_of_an_internal_layer_are_refused_with_the_reason() -> None:
+    bench = Bench(seen(is_internal_state=True))
+    bench.intake.put("detections", ros.own_array(1000.0, "map", ros.own("cup")), DETECTIONS)
+    assert bench.work().sink.looks == []
+    reasons = dict(bench.intake.counts["detections"].refusals)
+    assert reasons == {"detections are perception, not internal state": 1}
 
 
 def test_2d_detections_lie_where_the_robot_was() -> None:
@@ -393,6 +443,49 @@ def test_body_readings_are_stored_when_they_move_or_after_a_silence() -> None:
         bench.clock.advance(3.0)
     assert [row.value for row in bench.sink.rows] == [0.80, 0.75, 0.74]
     assert bench.intake.counts["battery"].thinned == 6
+
+
+JOINTS, TWIST = "sensor_msgs/msg/JointState", "geometry_msgs/msg/Twist"
+
+
+def joints(i: int) -> Any:
+    return ros.make(JOINTS, name=["arm_1", "arm_2"], position=np.array([0.01 * i, 1.0]))
+
+
+def twist(i: int) -> Any:
+    return ros.make(TWIST, linear=ros.make("geometry_msgs/msg/Vector3", x=0.01 * i))
+
+
+def voltage(i: int) -> Any:
+    return ros.make(BATTERY, percentage=math.nan, voltage=15.0 + 0.01 * i)
+
+
+@pytest.mark.parametrize(
+    ("type_name", "message", "more"),
+    [
+        (JOINTS, joints, {}),
+        (TWIST, twist, {}),
+        (TWIST, twist, {"fields": ("linear.y", "linear.x")}),
+        (TWIST, twist, {"fields": ("linear",)}),
+        (BATTERY, voltage, {}),
+    ],
+)
+def test_min_change_looks_at_every_number_of_a_reading(type_name: str, message: Any, more: dict[str, Any]) -> None:
+    bench = Bench(body(min_change=0.095, max_silence=1000.0, **more))
+    for i in range(31):
+        bench.intake.put("battery", message(i), type_name)
+        bench.clock.advance(1.0)
+    bench.work()
+    assert [row.stamp // NS for row in bench.sink.rows] == [1000, 1010, 1020, 1030]
+
+
+def test_another_joint_or_another_word_is_a_change() -> None:
+    bench = Bench(body(min_change=0.5, max_silence=1000.0))
+    for name in ("arm_1", "arm_1", "gripper"):
+        bench.intake.put("battery", ros.make(JOINTS, name=[name], position=np.array([1.0])), JOINTS)
+        bench.clock.advance(1.0)
+    bench.work()
+    assert bench.texts == ["battery: arm_1 1.00", "battery: gripper 1.00"]
 
 
 def test_a_trigger_topic_stores_the_newest_message() -> None:

@@ -10,6 +10,7 @@ from memory_node.config import Settings
 from memory_node.errors import InvalidArgument
 from memory_node.ingest.parameters import check_change, node_table, read
 
+DETECTIONS = "robot_memory/msg/DetectionArray"
 ROOT = Path(__file__).resolve().parents[2]
 CONFIG = ROOT / "config" / "memory.yaml"
 
@@ -84,6 +85,10 @@ def test_f15_empty_lists_are_unset(empty: Any) -> None:
         ({"layers": "scene"}, "layers: allowed is a list of names; write  layers: [scene]"),
         ({"layers.topic": ["/a", "type", "b"]}, "layers: allowed is a list of names; write  layers: [scene]"),
         ({"sensor_frames.cam": [1.0, 2.0]}, "sensor_frames.cam: got [1.0, 2.0], allowed are [x, y, z, roll, pitch"),
+        (
+            {"layers": ["a"], "a.topic": "/a", "a.type": DETECTIONS, "a.is_internal_state": True},
+            "a.is_internal_state: got True, allowed is false: detections are perception",
+        ),
         ({"sensor_frames.cam": "front"}, "sensor_frames.cam: got 'front'"),
     ],
 )

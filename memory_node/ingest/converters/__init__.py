@@ -15,6 +15,10 @@ from memory_node.graph import Detection, Position
 from memory_node.ingest.layers import LayerSettings
 
 
+UNSET: Position = (0.0, 0.0, 0.0)
+"""What a position says that nobody set."""
+
+
 @dataclass(frozen=True)
 class Origin:
     """The header of a message.
@@ -34,6 +38,7 @@ class TextPercept:
 
     Attributes:
         value: the reading as a finite number in `unit`, or None when it is not one or not known.
+        values: every number of a reading that has several, finite, in their order; `min_change` looks at each.
         position: (x, y, z) m in the header's frame when the message itself says where, else None.
     """
 
@@ -43,19 +48,24 @@ class TextPercept:
     unit: str = ""
     position: Position | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    values: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
 class DetectionsPercept:
-    """One look: detections in the header's frame, none of them when nothing was seen.
+    """One look: detections, none of them when nothing was seen.
 
     Attributes:
         skipped: reasons of the detections that were left out, one each.
+        frames: frame of each detection's position, "" for the header's; empty: the header's for all.
+        zero_is_unset: whether (0, 0, 0) means that the sender gave no position, in any frame but the memory's.
     """
 
     origin: Origin
     detections: tuple[Detection, ...]
     skipped: tuple[str, ...] = ()
+    frames: tuple[str, ...] = ()
+    zero_is_unset: bool = False
 
 
 @dataclass(frozen=True)

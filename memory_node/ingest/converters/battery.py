@@ -29,9 +29,11 @@ def convert(message: Any, layer: LayerSettings) -> TextPercept:
     """Return "<layer>: 45 %, 23.1 V, discharging"; value is the charge, unit "fraction", or None when unknown."""
     fraction, voltage = charge(message, layer.percentage_scale), number(message.voltage)
     parts = ["charge unknown" if fraction is None else f"{fraction * 100.0:.0f} %"]
-    if voltage is not None:
+    if voltage:  # 0 V is what an unset field says
         parts.append(f"{voltage:.1f} V")
     if message.power_supply_status in _STATUS:
         parts.append(_STATUS[message.power_supply_status])
-    unit = "" if fraction is None else "fraction"
-    return TextPercept(origin_of(message), f"{layer.name}: {', '.join(parts)}", fraction, unit)
+    text = f"{layer.name}: {', '.join(parts)}"
+    if fraction is None:
+        return TextPercept(origin_of(message), text, values=(voltage,) if voltage else ())
+    return TextPercept(origin_of(message), text, fraction, "fraction")

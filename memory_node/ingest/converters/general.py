@@ -30,10 +30,10 @@ def convert(message: Any, layer: LayerSettings) -> TextPercept:
     said = [(path, text) for path, value in found if (text := _say(value))]
     if not said:
         raise Refused("nothing to say")
-    numbers_found = [n for _, value in found if isinstance(value, numbers.Number) and (n := number(value)) is not None]
-    value = numbers_found[0] if numbers_found and (layer.fields or len(numbers_found) == 1) else None
+    values = tuple(n for _, value in found for n in _numbers(value))
+    value = values[0] if values and (layer.fields or len(values) == 1) else None
     text = said[0][1] if len(said) == 1 else ", ".join(f"{path} {text}" for path, text in said)
-    return TextPercept(origin_of(message), f"{layer.name}: {text}", value)
+    return TextPercept(origin_of(message), f"{layer.name}: {text}", value, values=values)
 
 
 def field_names(message: Any) -> tuple[str, ...]:
@@ -49,7 +49,7 @@ def _get(message: Any, path: str) -> Any:
     value = message
     for part in path.split("."):
         try:
-            value = value[int(part)] if part.isdigit() else getattr(value, part)
+            value = _plain(value[int(part)] if part.isdigit() else getattr(value, part))
         except (AttributeError, IndexError, TypeError) as error:
             raise Refused(f"no field {path!r}; there are: {', '.join(field_names(message))}") from error
     return value
@@ -59,11 +59,31 @@ def _walk(message: Any, prefix: str, depth: int) -> Iterator[tuple[str, Any]]:
     for name in field_names(message):
         if not prefix and name == "header":
             continue
-        value, path = getattr(message, name), f"{prefix}{name}"
+        value, path = _plain(getattr(message, name)), f"{prefix}{name}"
         if isinstance(value, (str, numbers.Number)) or _is_bool(value):
             yield path, value
         elif depth > 1:
             yield from _walk(value, f"{path}.", depth - 1)
+
+
+def _plain(value: Any) -> Any:
+    """A field as it is; rclpy gives a byte as bytes, rosbags as a number."""
+    return value[0] if isinstance(value, bytes) and len(value) == 1 else value
+
+
+def _numbers(value: Any) -> list[float]:
+    """The finite numbers of a field; of a list those that are told."""
+    if isinstance(value, numbers.Number):
+        return [n] if (n := number(value)) is not None else []
+    if isinstance(value, (str, bytes)):
+        return []
+    if field_names(value):
+        return [n for _, item in _walk(value, "", _DEPTH) for n in _numbers(item)]
+    try:
+        items = [_plain(item) for _, item in zip(range(_AS_LIST), value, strict=False)]
+    except TypeError:
+        return []
+    return [n for item in items if isinstance(item, numbers.Number) and (n := number(item)) is not None]
 
 
 def _is_bool(value: Any) -> bool:
@@ -84,7 +104,7 @@ def _say(value: Any) -> str:
     if field_names(value):
         return ", ".join(f"{path} {text}" for path, item in _walk(value, "", _DEPTH) if (text := _say(item)))[:_LONGEST]
     try:
-        items = [text for _, item in zip(range(_AS_LIST), value, strict=False) if (text := _say(item))]
+        items = [text for _, item in zip(range(_AS_LIST), value, strict=False) if (text := _say(_plain(item)))]
     except TypeError:
         return ""
     return f"[{', '.join(items)}]" if items else ""

@@ -21,4 +21,6 @@ def convert(message: Any, layer: LayerSettings) -> TextPercept:
     text = ", ".join(f"{name} {at:.2f}" for name, at in known[:_SHOWN])
     if len(known) > _SHOWN:
         text += f" and {len(known) - _SHOWN} more"
-    return TextPercept(origin_of(message), f"{layer.name}: {text}", known[0][1] if len(known) == 1 else None)
+    positions = tuple(at for _, at in known)
+    value = positions[0] if len(positions) == 1 else None
+    return TextPercept(origin_of(message), f"{layer.name}: {text}", value, values=positions)

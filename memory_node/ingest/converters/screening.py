@@ -20,14 +20,15 @@ class Screening:
         self._layer = layer
         self._labels = {normalise_label(source): target for source, target in layer.labels.items()}
         self._good: list[Detection] = []
+        self._frames: list[str] = []
         self._skipped: list[str] = []
 
     def skip(self, reason: str) -> None:
         """Leave one detection out."""
         self._skipped.append(reason)
 
-    def take(self, seen: Detection) -> None:
-        """Keep a detection under its mapped label, or leave it out for a reason."""
+    def take(self, seen: Detection, frame: str = "") -> None:
+        """Keep a detection under its mapped label, or leave it out for a reason; frame "" is the header's."""
         label = self._labels.get(normalise_label(seen.label), seen.label)
         confidence = float(seen.confidence)
         if not label:
@@ -40,9 +41,11 @@ class Screening:
             self.skip("position not finite or out of range")
         else:
             self._good.append(Detection(label, min(max(confidence, 0.0), 1.0), seen.position, seen.track_id))
+            self._frames.append(frame)
 
     def percept(self, origin: Origin) -> DetectionsPercept:
         """Return the look. One of which nothing is believed is refused: it is not a look that saw nothing."""
         if self._skipped and not self._good:
             raise Refused(f"every detection left out: {self._skipped[0]}")
-        return DetectionsPercept(origin, tuple(self._good), tuple(self._skipped))
+        frames = tuple(self._frames) if any(self._frames) else ()
+        return DetectionsPercept(origin, tuple(self._good), tuple(self._skipped), frames)

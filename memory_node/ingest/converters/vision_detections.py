@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 from memory_node.graph import Detection, Position
-from memory_node.ingest.converters import DetectionsPercept, Origin
+from memory_node.ingest.converters import UNSET, DetectionsPercept, Origin
 from memory_node.ingest.converters.reading import clean, number, origin_of, point
 from memory_node.ingest.converters.screening import Screening
 from memory_node.ingest.layers import LayerSettings
 
-_UNSET = (0.0, 0.0, 0.0)
-
-
 def convert(message: Any, layer: LayerSettings) -> DetectionsPercept:
     """Return each detection under its best hypothesis; where it is comes from 3-D boxes only.
 
-    An array without frame or stamp takes those of its first detection; a detection in another frame has no position.
+    An array without frame or stamp takes those of its first detection that has them.
     """
     screening, origin = Screening(layer), origin_of(message)
     for seen in message.detections:
@@ -28,9 +26,9 @@ def convert(message: Any, layer: LayerSettings) -> DetectionsPercept:
             screening.skip("no hypothesis with a score")
             continue
         is_3d = hasattr(seen.bbox, "size")  # a 2-D box has size_x and size_y
-        position = _position(seen, where) if is_3d and own.frame in ("", origin.frame) else None
-        screening.take(Detection(label, score, position, _track(seen)))
-    return screening.percept(origin)
+        position = _position(seen, where) if is_3d else None
+        screening.take(Detection(label, score, position, _track(seen)), "" if own.frame == origin.frame else own.frame)
+    return replace(screening.percept(origin), zero_is_unset=True)
 
 
 def _best(results: Any) -> tuple[str, float | None, Any]:
@@ -45,8 +43,8 @@ def _best(results: Any) -> tuple[str, float | None, Any]:
     return best
 
 
-def _position(seen: Any, where: Any) -> Position | None:
-    """Centre of the box, else the hypothesis' pose. All zero is unset: nothing is seen inside the lens.
+def _position(seen: Any, where: Any) -> Position:
+    """Centre of the box, or the hypothesis' pose where the box is at (0, 0, 0), which is what an unset one says.
 
     A position that was set but is not finite is handed on, for the screening to refuse.
     """
@@ -55,9 +53,9 @@ def _position(seen: Any, where: Any) -> Position | None:
         position = point(candidate)
         if position is None:
             return (math.nan, math.nan, math.nan)
-        if position != _UNSET:
+        if position != UNSET:
             return position
-    return None
+    return UNSET
 
 
 def _track(seen: Any) -> str:
