@@ -111,7 +111,7 @@ class Rooms:
             searcher=self.searcher,
             get_settings=self.settings,
             clock=self.clock,
-            embed=lambda text: None if self.embedding is None else self.embedding.embed_query(text),
+            embed=self._embed_query,
             get_pose=lambda: self.track.latest_at(self.clock.now_ns()),
             get_map_id=lambda: self.situation.map_id,
             get_newest=lambda: self.projections.rows.view.newest,
@@ -156,7 +156,7 @@ class Rooms:
     def reading(self) -> Iterator[None]:
         """Around a query: the thread's own rows are committed first, and housekeeping stands aside."""
         if self.db.read_only:
-            self.projections.follow()
+            self.projections.follow(self._model_of)
             yield
             return
         self.recorder.wait_for_own()
@@ -289,13 +289,16 @@ class Rooms:
     def _known_model(self, read_only: bool) -> Model | None:
         """The model whose vectors rank: the embedder's when its dimension is known, else the database's own."""
         embedder = self.embedder
-        with self.db.read() as conn:
-            active = vectors.active_model(conn)
-        if embedder is None:
-            return active
-        if embedder.dim and not read_only:
+        if embedder is not None and embedder.dim and not read_only:
             return self.db.write(lambda tx: vectors.open_model(tx, embedder.name, embedder.dim))
-        return active if active is not None and active.name == embedder.name else None
+        with self.db.read() as conn:
+            return self._model_of(conn)
+
+    def _model_of(self, conn: sqlite3.Connection) -> Model | None:
+        """The embedder's model as the database knows it, or without an embedder the one that is active."""
+        if self.embedder is None:
+            return vectors.active_model(conn)
+        return vectors.model_named(conn, self.embedder.name)
 
     def _given_model(self, tx: Transaction, dim: int) -> int:
         """Id of the model of vectors that callers bring; the first one decides their length."""
@@ -316,10 +319,18 @@ class Rooms:
             except StorageError as error:
                 logger.warning("recalls could not be kept: %s", error)
 
-    def _similar(self, vector: NDArray[np.float32], k: int) -> tuple[list[int], list[float]]:
-        """Texts like a stored vector; none while the index is of a model that is still being filled."""
+    def _embed_query(self, text: str) -> NDArray[np.float32] | None:
+        """Vector of a question; None without an embedder, and where another process keeps vectors of other models."""
         model = self.projections.model
-        return self.projections.similar_texts(vector, k) if model is not None and model.active else ([], [])
+        if self.embedding is None or (self.db.read_only and model is None):
+            return None
+        vector = self.embedding.embed_query(text)
+        return vector if vector is None or model is None or len(vector) == model.dim else None
+
+    def _similar(self, vector: NDArray[np.float32], least: float, layer_id: int) -> list[int]:
+        """Texts like a stored vector; none while the index is of a model that is still being filled."""
+        model, similar = self.projections.model, self.projections.similar_texts
+        return similar(vector, least, layer_id) if model is not None and model.active else []
 
     def _label_vectors(self, conn: sqlite3.Connection, labels: list[str]) -> dict[str, NDArray[np.float32]]:
         """Unit vectors of those labels that have one stored; in the writer thread, so never embedded here."""

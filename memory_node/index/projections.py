@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,8 @@ from memory_node.index.view import RowFilter
 from memory_node.storage import meta, nodes, vectors
 
 if TYPE_CHECKING:
+    import sqlite3
+
     from memory_node.storage.database import Database
     from memory_node.storage.vectors import Model
 
@@ -49,7 +52,6 @@ class Projections:
         self._path = db.path.with_name(db.path.name + ".hnsw.bin")
         self._lock = threading.RLock()
         self._saving = threading.Lock()
-        self._seen = threading.local()
         self._failing = False
         self._watermark = self._vector_watermark = 0
         self.rows = RowTable()
@@ -87,20 +89,30 @@ class Projections:
                 self._watermark = self._vector_watermark = 0
         self._wake.set()
 
-    def follow(self) -> None:
-        """Catch up when another process has committed since this thread last looked."""
+    def follow(self, model_of: Callable[[sqlite3.Connection], Model | None]) -> None:
+        """Catch up when another process has committed since the last look.
+
+        Args:
+            model_of: tells whose vectors rank, which another process may have changed.
+        """
         with self._db.read() as conn:
-            version = conn.execute("PRAGMA data_version").fetchone()[0]
-        if getattr(self._seen, "version", None) != version:
-            self.catch_up()
-            self._seen.version = version
+            if meta.revision(conn) == self._watermark:
+                return
+            model = model_of(conn)
+        with self._lock:
+            if model == self.model:
+                self.catch_up()
+            else:
+                self.use_model(model)
 
     def use_model(self, model: Model | None) -> None:
         """Rank by the vectors of this model from now on, or None: of none."""
         with self._lock:
+            known = model is not None and self.model is not None and model.id == self.model.id
             self.model = model
-            self.vectors = self._index_of(model)
-            self._vector_watermark = 0
+            if not known:
+                self.vectors = self._index_of(model)
+                self._vector_watermark = 0
             self.catch_up()
 
     def similar_texts(self, vector: NDArray[np.float32], least: float, layer_id: int) -> list[int]:

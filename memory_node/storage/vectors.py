@@ -98,6 +98,13 @@ def active_model(conn: sqlite3.Connection) -> Model | None:
     return None if row is None else Model(row[0], row[1], row[2], active=True)
 
 
+def model_named(conn: sqlite3.Connection, name: str) -> Model | None:
+    """Return the model of that name that is active, or else being filled; None when there is none."""
+    sql = "SELECT id, name, dim, state FROM model WHERE name = ? AND state <> ? ORDER BY state DESC LIMIT 1"
+    row = conn.execute(sql, (name, STALE)).fetchone()
+    return None if row is None else Model(row[0], row[1], row[2], active=row[3] == ACTIVE)
+
+
 def activate(tx: Transaction, model_id: int) -> None:
     """Let this model's vectors rank from now on; those of the others may go, see `drop_stale`."""
     tx.conn.execute("UPDATE model SET state = ? WHERE id = ?", (ACTIVE, model_id))

@@ -185,7 +185,7 @@ def test_a_read_only_handle_follows_the_writer(world: World) -> None:
     searcher = Searcher(reader, projections)
     late = world.add("a late arrival", (50.0, 50.0, 0.0))
     world.remove([next(iter(world.rows))])
-    projections.follow()
+    projections.follow(vectors.active_model)
     resolved = world.resolved(Filter(), (Kind.OBSERVATION,))
     assert searcher.count(resolved) == 300
     assert searcher.near((50.0, 50.0), 1.0, 5, resolved) == [(late, 0.0)]

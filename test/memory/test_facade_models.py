@@ -125,6 +125,30 @@ def test_f32_vectors_of_two_models_are_never_compared(tmp_path: Path) -> None:
             assert found.text == "a red chair" and found.similarity > 0.7
 
 
+def test_a_read_only_memory_follows_the_writer_from_model_to_model(tmp_path: Path) -> None:
+    path, clock = tmp_path / "robot.db", FakeClock()
+    small, wide = WordEmbedder(64, "small"), WordEmbedder(96, "wide")
+    with Memory.open(path, clock=clock) as memory:
+        memory.record("a red chair", layer="scene")
+    with (
+        Memory.open(path, read_only=True, clock=clock) as bare,
+        Memory.open(path, read_only=True, clock=clock, embedder=WordEmbedder(64, "small")) as reader,
+    ):
+        assert "by words only" in reader.semantic_search("red chair").message
+        with Memory.open(path, clock=clock, embedder=small) as memory:
+            assert memory.wait_embedded(60.0)
+            found = reader.semantic_search("red chair")
+            assert found.message == "" and found.matches[0].similarity > 0.7
+            assert bare.semantic_search(vector=small._one("red chair").tolist()).matches[0].similarity is not None
+            assert (reader.status().model, bare.status().vectors) == ("small", 1)
+        with Memory.open(path, clock=clock, embedder=wide) as memory:
+            assert memory.wait_embedded(60.0)
+            found = reader.semantic_search("red chair")
+            assert "by words only" in found.message and found.matches[0].similarity is None
+            assert bare.semantic_search(vector=wide._one("red chair").tolist()).matches[0].similarity is not None
+            assert (bare.status().model, bare.status().dimension) == ("wide", 96)
+
+
 def test_vectors_are_taken_again_after_the_first_of_them_was_refused(tmp_path: Path) -> None:
     axes = np.eye(8, dtype=np.float32)
     with Memory.open(tmp_path / "robot.db", clock=FakeClock()) as memory:
