@@ -1,4 +1,4 @@
-"""SQLite connections: how they are opened and tuned, and one read connection a thread."""
+"""SQLite connections: how they are opened and tuned, and those to read, which threads share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from memory_node.errors import ClosedError, StorageError
 
 BUSY_TIMEOUT_MS = 10_000
 WRITER_CACHE_KIB = 4 * 1024
-READER_CACHE_KIB = 2 * 1024  # of each thread; behind it is the page cache of the system
+READER_CACHE_KIB = 2 * 1024  # of each connection; behind it is the page cache of the system
+MOST_READERS = 32  # connections to read; each holds two open files
+PATIENCE = 10.0  # s a thread waits for one of them; then it is lent one more, lest threads wait for each other
 WAL_LIMIT_BYTES = 64 * 1024 * 1024
 SYNCHRONOUS = {"normal": "NORMAL", "full": "FULL"}
 
@@ -71,22 +73,22 @@ def checkpoint(conn: sqlite3.Connection) -> None:
 
 
 class _Reader:
-    """A thread's read connection; depth counts the open blocks of `Readers.snapshot`."""
+    """A read connection; depth counts the open blocks of the thread that has it."""
 
-    def __init__(self, conn: sqlite3.Connection, owner: threading.Thread) -> None:
+    def __init__(self, conn: sqlite3.Connection) -> None:
         self.conn = conn
-        self.owner = owner
         self.depth = 0
 
 
 class Readers:
-    """Read connections, one a thread, opened when a thread first reads and closed when it has died."""
+    """Read connections, at most MOST_READERS: a thread has one for the length of its block, the one used last first."""
 
     def __init__(self, connect: Callable[[], sqlite3.Connection]) -> None:
         self._connect = connect
         self._local = threading.local()
-        self._lock = threading.Lock()
-        self._open: list[_Reader] = []
+        self._state = threading.Condition()
+        self._open: set[_Reader] = set()
+        self._idle: list[_Reader] = []
         self._closed = False
 
     def __len__(self) -> int:
@@ -94,7 +96,7 @@ class Readers:
 
     @contextmanager
     def snapshot(self) -> Iterator[sqlite3.Connection]:
-        """Yield this thread's connection; every read inside sees the database as of the first one. Nests.
+        """Yield a connection; every read inside sees the database as of the first one. Nests.
 
         Raises:
             ClosedError: after `close`.
@@ -114,47 +116,52 @@ class Readers:
 
     def close(self) -> None:
         """Close all; a connection in use is interrupted and closed by its own thread as it leaves its block."""
-        with self._lock:
+        with self._state:
             self._closed = True
+            while self._idle:
+                self._close(self._idle.pop())
             for reader in self._open:
-                if reader.depth:
-                    reader.conn.interrupt()
-                else:
-                    reader.conn.close()
-            self._open = [reader for reader in self._open if reader.depth]
+                reader.conn.interrupt()
+            self._state.notify_all()
 
     def _enter(self) -> _Reader:
         reader: _Reader | None = getattr(self._local, "reader", None)
-        with self._lock:
+        with self._state:
+            if reader is None:
+                self._state.wait_for(self._may_enter, PATIENCE)
             if self._closed:
                 raise ClosedError("the database is closed")
             if reader is None:
-                self._sweep()
-                reader = _Reader(self._connected(), threading.current_thread())
-                self._open.append(reader)
-                self._local.reader = reader
+                reader = self._local.reader = self._idle.pop() if self._idle else self._connected()
             reader.depth += 1
         return reader
+
+    def _may_enter(self) -> bool:
+        return self._closed or bool(self._idle) or len(self._open) < MOST_READERS
 
     def _leave(self, reader: _Reader) -> None:
         try:
             if reader.depth == 1 and reader.conn.in_transaction:
                 reader.conn.execute("ROLLBACK")
         finally:
-            with self._lock:
+            with self._state:
                 reader.depth -= 1
-                if self._closed and not reader.depth:
-                    reader.conn.close()
-                    self._open.remove(reader)
+                if not reader.depth:
+                    self._local.reader = None
+                    if self._closed or len(self._open) > MOST_READERS:
+                        self._close(reader)
+                    else:
+                        self._idle.append(reader)
+                    self._state.notify()
 
-    def _connected(self) -> sqlite3.Connection:
+    def _connected(self) -> _Reader:
         try:
-            return self._connect()
+            reader = _Reader(self._connect())
         except sqlite3.Error as error:
             raise StorageError(str(error)) from error
+        self._open.add(reader)
+        return reader
 
-    def _sweep(self) -> None:
-        for reader in self._open:
-            if not reader.owner.is_alive():
-                reader.conn.close()
-        self._open = [reader for reader in self._open if reader.owner.is_alive()]
+    def _close(self, reader: _Reader) -> None:
+        reader.conn.close()
+        self._open.discard(reader)

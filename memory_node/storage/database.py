@@ -1,4 +1,4 @@
-"""One SQLite file: a single writer thread, a read connection a thread, and one id space."""
+"""One SQLite file: a single writer thread, a few read connections, and one id space."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class Database:
             return meta.revision(conn)
 
     def read(self) -> AbstractContextManager[sqlite3.Connection]:
-        """Return a block that yields this thread's read connection: one snapshot for the whole block. Nests.
+        """Return a block that yields a read connection: one snapshot for the whole block. Nests.
 
         Inside a work read through `tx.conn` instead, which also sees what the work wrote.
 

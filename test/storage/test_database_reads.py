@@ -1,10 +1,11 @@
-"""Readers: snapshots, one connection a thread, readers and a writer at once (F36)."""
+"""Readers: snapshots, few connections for many threads, readers and a writer at once (F36)."""
 
 from __future__ import annotations
 
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 
 from memory_node.errors import ClosedError, LockedError, ReadOnlyError
 from memory_node.graph import EdgeType, Node
-from memory_node.storage import edges, meta, nodes, texts
+from memory_node.storage import connections, edges, meta, nodes, texts
 from memory_node.storage.database import Database, Transaction
 
 Make = Callable[..., Node]
@@ -36,22 +37,45 @@ def test_readers_cannot_write(db: Database) -> None:
         conn.execute("INSERT INTO meta VALUES ('k', 1)")
 
 
-def test_each_thread_has_its_own_connection_and_those_of_dead_threads_are_closed(db: Database) -> None:
-    connections: list[sqlite3.Connection] = []
+def test_any_number_of_threads_share_few_connections(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "MOST_READERS", 4)
+    most, faults = [0], []
 
     def read() -> None:
-        with db.read() as conn:
-            connections.append(conn)
-            assert meta.get(conn, "uuid")
+        try:
+            for _ in range(5):
+                with db.read() as conn, db.read() as inner:
+                    assert inner is conn and meta.get(conn, "uuid")
+                    most[0] = max(most[0], len(db._readers))
+                    time.sleep(0.001)
+        except Exception as error:
+            faults.append(error)
 
-    for _ in range(20):
-        thread = threading.Thread(target=read)
+    threads = [threading.Thread(target=read) for _ in range(100)]
+    for thread in threads:
         thread.start()
-        thread.join()
-    assert len(set(map(id, connections))) > 1
-    assert len(db._readers) <= 2
-    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
-        connections[0].execute("SELECT 1")
+    for thread in threads:
+        thread.join(60)
+    assert faults == [] and most == [4] and len(db._readers) == 4
+
+
+def test_threads_that_wait_for_each_other_inside_their_blocks_are_lent_more_connections(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "MOST_READERS", 2)
+    monkeypatch.setattr(connections, "PATIENCE", 0.05)
+    together = threading.Barrier(6)
+
+    def read() -> None:
+        with db.read():
+            together.wait(30)
+
+    threads = [threading.Thread(target=read) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not together.broken and len(db._readers) == 2
 
 
 def test_close_waits_for_nobody_and_a_block_that_runs_ends_with_closed_error(tmp_path: Path) -> None:
