@@ -231,7 +231,7 @@ class EntityTracker:
 
     def _miss(self, table: EntityTable, look: Look, seen: set[int]) -> set[int]:
         """Count the look for what it should have shown and did not; return the rows that changed."""
-        rows, certain = looks.in_view(look, table)
+        rows, certain = looks.in_view(look, table, self._settings().entity_spatial_radius)
         changed: set[int] = set()
         for row, sure in zip(rows.tolist(), certain.tolist(), strict=True):
             state = table.at(row)

@@ -24,6 +24,7 @@ NEVER = int(np.iinfo(np.int64).min // 2)
 COLUMNS: tuple[tuple[str, Any, tuple[int, ...], Any], ...] = (
     ("places", np.float64, (3,), np.nan),
     ("measured", bool, (), False),
+    ("there", bool, (), False),
     ("blocking", bool, (), False),
     ("missing", bool, (), False),
     ("last_seen", np.int64, (), NEVER),
@@ -31,9 +32,10 @@ COLUMNS: tuple[tuple[str, Any, tuple[int, ...], Any], ...] = (
     ("last_looked", np.int64, (), NEVER),
     ("missing_since", np.int64, (), NEVER),
     ("seen_from", np.float32, (SECTORS,), 0.0),
+    ("seen_at", np.float64, (3,), np.nan),
 )
 """Name, type, shape of a value and what an empty row holds."""
-REMEMBERED = ("here_since", "last_looked", "missing_since", "seen_from")
+REMEMBERED = ("here_since", "last_looked", "missing_since", "seen_from", "seen_at")
 """Columns that are in no table of SQLite."""
 
 
@@ -42,11 +44,13 @@ class EntityTable:
 
     Columns, one value a row, empty rows included:
         places: (N, 3) m, NaN where unknown. measured: whether the place is the thing's own.
-        blocking: whether the thing is there for sure, and so may hide others. missing: whether it was, and is gone.
+        there: whether the thing is there for sure; blocking: and measured, so that it may hide others. missing: whether
+        it was there, and is gone.
         last_seen, here_since: ns of the last sighting, and of the first at the present place.
         last_looked: ns of the last look that was counted as a miss.
         missing_since: ns of the look at which it became missing, NEVER while it is not or when that is forgotten.
         seen_from: (N, SECTORS) m, how far away it was seen from at most, by direction; 0 where never.
+        seen_at: (N, 3) x, y (m) and yaw (rad) of the robot when it was last seen, NaN where unknown.
     What SQLite doesn't have (`REMEMBERED`) is unknown after a restart; docs/entities.md says what follows from that.
     """
 
@@ -138,8 +142,9 @@ class EntityTable:
         state = self.at(row)
         self.places[row] = np.nan if state.position is None else state.position
         self.measured[row] = state.source is PositionSource.MEASURED
-        sure = self.measured[row] and not state.tentative
-        self.blocking[row], self.missing[row] = sure and not state.missing, sure and state.missing
+        sure = state.position is not None and not state.tentative
+        self.there[row], self.missing[row] = sure and not state.missing, sure and state.missing
+        self.blocking[row] = self.there[row] and self.measured[row]
         self.last_seen[row] = state.last_seen
         if not state.missing:
             self.missing_since[row] = NEVER

@@ -23,34 +23,71 @@ FARTHER = 0.5
 """m: from this much farther than it was seen from, a thing is held to be seen from as well."""
 SHOWN_WIDTH = 0.4
 """m: a line of sight this near to a place shows that nothing stands before it."""
+SAME_SPOT = 1.0
+"""m: a look from this near to where a thing was last seen from shows what was seen then, when the heading is alike."""
 BLOCK_WIDTH = 0.15
 """m: a thing this near to the line of sight hides what lies behind it."""
 BLOCK_DEPTH = 0.3
 """m: by how much it must be nearer than what it hides."""
 
 
-def in_view(look: Look, table: EntityTable) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+def in_view(look: Look, table: EntityTable, observer_radius: float) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
     """Return the rows that a look should have shown, and which of them it shows for certain.
 
-    Not certain is what lies at the rim, where heading and range need be off by little only; and what was never seen
-    from there while the look shows nothing behind it: a wall may stand between, and no map tells. There are no rows
-    when pose or heading is unknown. Only measured places are ever in view.
+    There are none when pose or heading is unknown.
+
+    Args:
+        observer_radius: m around the observer in which a thing of unknown position may be.
     """
     pose = look.pose
-    whole_circle = look.sensor_fov >= 2.0 * math.pi * CORE
-    none = np.empty(0, dtype=np.intp), np.empty(0, dtype=bool)
-    if pose is None or (pose.yaw is None and not whole_circle):
-        return none
+    if pose is None or (pose.yaw is None and not _is_whole_circle(look)):
+        return np.empty(0, dtype=np.intp), np.empty(0, dtype=bool)
+    (rows, sure), (others, as_sure) = _measured(look, pose, table), _observed(look, pose, table, observer_radius)
+    return np.concatenate([rows, others]), np.concatenate([sure, as_sure])
+
+
+def _is_whole_circle(look: Look) -> bool:
+    return look.sensor_fov >= 2.0 * math.pi * CORE
+
+
+def _turns(angles: NDArray[np.float64], yaw: float | None) -> NDArray[np.float64]:
+    """Return by how much each angle is off a heading, 0..pi rad."""
+    return np.asarray(np.abs((angles - (yaw or 0.0) + math.pi) % (2.0 * math.pi) - math.pi))
+
+
+def _observed(
+    look: Look, pose: Pose, table: EntityTable, radius: float
+) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """Rows of which only is known where from they were seen, those seen last from within radius (m), looking alike.
+
+    The look shows for certain what was seen from about the same spot, with a heading so like that CORE of the view is
+    the same. From farther the thing may lie behind the robot.
+    """
+    apart = np.hypot(table.seen_at[:, 0] - pose.position[0], table.seen_at[:, 1] - pose.position[1])
+    rows = np.flatnonzero(~table.measured & (apart <= radius))
+    sure = apart[rows] <= SAME_SPOT
+    if _is_whole_circle(look):
+        return rows, sure
+    turn = _turns(table.seen_at[rows, 2], pose.yaw)
+    alike = turn <= look.sensor_fov / 2.0
+    return rows[alike], (sure & (turn <= (1.0 - CORE) * look.sensor_fov))[alike]
+
+
+def _measured(look: Look, pose: Pose, table: EntityTable) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """Rows whose place lies in the view.
+
+    Not certain is what lies at the rim, where heading and range need be off by little only; and what was never seen
+    from there while the look shows nothing behind it: a wall may stand between, and no map tells.
+    """
     away = table.places[:, :2] - np.asarray(pose.position[:2], dtype=np.float64)
     distance = np.hypot(away[:, 0], away[:, 1])
     rows = np.flatnonzero(table.measured & (distance <= look.sensor_range))
     if not len(rows):
-        return none
+        return rows, np.empty(0, dtype=bool)
     away, distance = away[rows], distance[rows]
     sure = distance <= CORE * look.sensor_range
-    if not whole_circle and pose.yaw is not None:
-        turn = np.arctan2(away[:, 1], away[:, 0]) - pose.yaw
-        turn = np.abs((turn + math.pi) % (2.0 * math.pi) - math.pi)
+    if not _is_whole_circle(look):
+        turn = _turns(np.arctan2(away[:, 1], away[:, 0]), pose.yaw)
         sure &= turn <= CORE * look.sensor_fov / 2.0
         inside = turn <= look.sensor_fov / 2.0
         rows, away, distance, sure = rows[inside], away[inside], distance[inside], sure[inside]
@@ -62,7 +99,8 @@ def in_view(look: Look, table: EntityTable) -> tuple[NDArray[np.intp], NDArray[n
 
 
 def remember(table: EntityTable, rows: Sequence[int], pose: Pose) -> None:
-    """Note from which directions, and how far at most, things of those rows were seen now."""
+    """Note where from, from which directions, and how far at most, things of those rows were seen now."""
+    table.seen_at[rows] = (pose.position[0], pose.position[1], math.nan if pose.yaw is None else pose.yaw)
     away = table.places[rows, :2] - np.asarray(pose.position[:2])
     distance = np.nan_to_num(np.hypot(away[:, 0], away[:, 1]))
     np.maximum.at(table.seen_from, (np.asarray(rows), _sector(away)), np.maximum(distance, FARTHER))

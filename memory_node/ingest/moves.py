@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from memory_node.graph import PositionSource
 from memory_node.ingest import association
 from memory_node.ingest.entity_table import NEVER, EntityTable
 from memory_node.ingest.presence import GONE
@@ -42,7 +41,7 @@ NOT_MOVED = 1e5
 def follow(tx: Transaction, table: EntityTable, labels: Iterable[str], now: int) -> None:
     """Join, among the things of labels that may name one class, those that are missing with those that turned up."""
     rows = table.rows_of(labels)
-    there, missing = rows[table.blocking[rows]], rows[table.missing[rows]]
+    there, missing = rows[table.there[rows]], rows[table.missing[rows]]
     missing = np.array([row for row in missing.tolist() if not _is_shadow(tx, table, row, there)], dtype=np.intp)
     if not len(missing):
         return
@@ -101,18 +100,18 @@ def move(tx: Transaction, table: EntityTable, old: EntityState, new: EntityState
     if math.dist(old.position, new.position) > MOVED:
         entities.leave_place(tx, old, entities.place_since(tx.conn, old))
         old.moved = True
-    old.position, old.source, old.weight, old.stddev = new.position, PositionSource.MEASURED, new.weight, new.stddev
+    old.position, old.source, old.weight, old.stddev = new.position, new.source, new.weight, new.stddev
     old.last_seen, old.confidence = new.last_seen, new.confidence
     old.sightings += new.sightings
     old.missing, old.missed = False, 0
     old.track_id, old.track_stamp = new.track_id, new.track_stamp
     entities.absorb(tx, old.id, new.id)
     entities.save(tx, [old])
-    came, seen_from = table.here_since[table.row(new.id)], table.seen_from[table.row(new.id)]
+    row, gone = table.row(old.id), table.row(new.id)
+    for known in (table.here_since, table.seen_from, table.seen_at):
+        known[row] = known[gone]
     table.remove(new.id)
-    row = table.row(old.id)
     table.changed(row)
-    table.here_since[row], table.seen_from[row] = came, seen_from
 
 
 def _cost(tx: Transaction, table: EntityTable, old: EntityState, new: EntityState, now: int) -> float:

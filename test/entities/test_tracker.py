@@ -264,6 +264,79 @@ def test_a_second_thing_elsewhere_does_not_move_the_first(scene: Scene) -> None:
     assert [(cup.moved, cup.missing) for cup in scene.known()] == [(False, False), (False, False)]
 
 
+def test_what_only_the_observer_places_is_missing_when_looks_from_there_do_not_show_it(scene: Scene) -> None:
+    for _ in range(3):
+        scene.look(("cup", None), at=FACING_A)
+    scene.look(at=(0.3, 0.2, 0.1))
+    assert not scene.only().missing
+    for _ in range(3):
+        scene.look(at=(0.3, 0.2, 0.1))
+    cup = scene.only()
+    assert (cup.missing, cup.position, cup.sightings) == (True, (0.0, 0.0, 0.0), 3)
+    scene.look(("cup", None), at=FACING_A)
+    assert not scene.only().missing
+
+
+@pytest.mark.parametrize(
+    ("at", "why"),
+    [
+        ((0.0, 0.0, 1.3), "another heading"),
+        ((0.0, 6.0, 0.0), "another place"),
+        ((0.0, 0.0), "heading unknown"),
+        (None, "pose unknown"),
+    ],
+)
+def test_a_look_from_elsewhere_says_nothing_of_what_only_the_observer_places(
+    scene: Scene, at: tuple[float, ...] | None, why: str
+) -> None:
+    for _ in range(3):
+        scene.look(("cup", None), at=FACING_A)
+    before = scene.only()
+    for _ in range(8):
+        scene.look(at=at, pause=60.0)
+    assert scene.only() == before, why
+
+
+def test_looks_from_beside_make_what_only_the_observer_places_missing_after_many_occasions(scene: Scene) -> None:
+    for _ in range(3):
+        scene.look(("cup", None), at=FACING_A)
+    scene.second += 60.0
+    for _ in range(20):
+        scene.look(at=(0.0, 2.0, 0.4), pause=0.5)
+    assert not scene.only().missing
+    for _ in range(6):
+        scene.look(at=(0.0, 2.0, 0.4), pause=60.0)
+    assert scene.only().missing
+
+
+def test_what_only_the_observer_places_moves_too(scene: Scene) -> None:
+    """F44: a cup seen from one place, then from another, and never again from the first."""
+    for _ in range(3):
+        scene.look(("cup", None), at=FACING_A)
+    left = scene.only()
+    scene.second += 600.0
+    for _ in range(3):
+        scene.look(("cup", None), at=(20.0, 0.0, 0.0))
+    for _ in range(4):
+        scene.look(at=FACING_A)
+    cup = scene.only()
+    assert (cup.id, cup.moved, cup.missing, cup.sightings) == (left.id, True, False, 6)
+    assert (cup.position, cup.position_source) == ((20.0, 0.0, 0.0), PositionSource.OBSERVER)
+    (old,) = cup.history
+    assert (old.position, old.last_seen) == ((0.0, 0.0, 0.0), left.last_seen)
+
+
+def test_what_was_measured_elsewhere_is_where_the_observers_thing_went(scene: Scene) -> None:
+    for _ in range(3):
+        scene.look(("cup", None), at=FACING_A)
+    scene.second += 600.0
+    for _ in range(3):
+        scene.look(("cup", B), at=FACING_B)
+    for _ in range(4):
+        scene.look(at=FACING_A)
+    assert (scene.only().moved, scene.only().position_source) == (True, PositionSource.MEASURED)
+
+
 def test_a_false_detection_fades(scene: Scene) -> None:
     """F43: one false detection stays tentative and is hardly believed."""
     scene.look(("cup", A), ("dog", C), at=(-1.0, 1.5, 0.0))
