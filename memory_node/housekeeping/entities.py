@@ -163,8 +163,8 @@ def _is_id(value: object) -> bool:
 
 
 def _checked_ids(observation_ids: Iterable[int]) -> set[int]:
-    given = list(observation_ids) if isinstance(observation_ids, Iterable) else [observation_ids]
-    if not all(map(_is_id, given)):
+    given = list(observation_ids) if isinstance(observation_ids, Iterable) else []
+    if not given or not all(map(_is_id, given)):
         raise InvalidArgument("observation_ids", f"got {observation_ids!r}, allowed is a list of ids")
     return {int(id_) for id_ in given}
 

@@ -82,7 +82,7 @@ def test_a_track_id_that_is_not_utf8_is_repaired(memory: Memory) -> None:
     assert memory.entity_query("cup").total == 1
 
 
-@pytest.mark.parametrize("ids", [5, None, [[1]], ["1"], [1.5], [True], "12"])
+@pytest.mark.parametrize("ids", [1, 5, None, [], [[1]], ["1"], [1.5], [True], "12"])
 def test_a_split_of_no_ids_names_them(memory: Memory, ids: object) -> None:
     for _ in range(3):
         memory.record_detections([Detection("cup", 0.9, A)])
