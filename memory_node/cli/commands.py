@@ -7,7 +7,7 @@ import dataclasses
 import json
 import sys
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -15,6 +15,7 @@ from memory_node.errors import InvalidArgument
 from memory_node.graph import Node
 from memory_node.memory import Memory
 from memory_node.models.loading import local_embedder
+from memory_node.storage.database import Database
 from memory_node.tools import catalogue
 
 Command = Callable[[argparse.Namespace], int]
@@ -72,8 +73,8 @@ def export(args: argparse.Namespace) -> int:
 
 def check(args: argparse.Namespace) -> int:
     """Print what is wrong with a database; 1 when anything is."""
-    with Memory.open(args.db, read_only=True) as memory:
-        faults = memory.check()
+    with closing(Database.open(args.db, read_only=True)) as db:  # a memory would read rows, which may be damaged
+        faults = db.check()
     for fault in faults:
         print(fault)
     if not faults:

@@ -27,9 +27,14 @@ _COUNTS = {
 
 def problems(conn: sqlite3.Connection) -> list[str]:
     """Return what is wrong, one sentence each: damaged pages first, and only if there are none, broken references."""
-    damaged = [row[0] for row in conn.execute("PRAGMA quick_check(20)") if row[0] != "ok"]
-    if damaged:
-        return damaged
+    try:
+        damaged = [row[0] for row in conn.execute("PRAGMA quick_check(20)") if row[0] != "ok"]
+        return damaged or _broken(conn)
+    except sqlite3.DatabaseError as error:
+        return [f"the file cannot be read to its end: {error}"]
+
+
+def _broken(conn: sqlite3.Connection) -> list[str]:
     found = [
         f"{table} row {rowid} refers to a missing row of {parent}"
         for table, rowid, parent, _ in conn.execute("PRAGMA foreign_key_check").fetchmany(20)

@@ -155,9 +155,17 @@ class Database:
         """Return what is wrong with the file or between its tables, one sentence each; empty when all is well."""
         with self.read() as conn:
             problems = check.problems(conn)
-        if self._writer and not problems:
-            problems += self._writer.between(check.words_problems)
-        return problems
+        if problems:
+            return problems
+        if self._writer:
+            return self._writer.between(check.words_problems)
+        # A copy in a file that SQLite removes by itself, since the check of words wants to write.
+        try:
+            with closing(self._connect()) as source, closing(sqlite3.connect("")) as copy:
+                source.backup(copy)
+                return check.words_problems(copy)
+        except sqlite3.Error as error:
+            raise StorageError(f"{self.path}: no room for the copy whose words are checked ({error})") from error
 
     def backup(self, to: str | Path) -> None:
         """Copy the database as of now to a new file, also while it is written.

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import random
+import shutil
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from examples.home_patrol.generate import main as generate
 from memory_node.cli.main import main
+from memory_node.memory import Memory
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -67,6 +71,26 @@ def test_check_and_backup(db: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main(["backup", str(db), str(tmp_path / "copy.db")]) == 0
     assert main(["check", str(tmp_path / "copy.db")]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == "ok"
+
+
+def test_check_finds_missing_postings_beside_a_writer_and_damaged_pages(
+    db: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "postings.db"
+    shutil.copy(db, path)
+    with closing(sqlite3.connect(path)) as conn, conn:
+        conn.execute("DELETE FROM text_fts_data WHERE id > 10")
+    with Memory.open(path):
+        assert main(["check", str(path)]) == 1
+    assert "the word index does not fit the texts" in capsys.readouterr().out
+    path = tmp_path / "pages.db"
+    data = bytearray(db.read_bytes())
+    middle = len(data) // 2 // 4096 * 4096
+    data[middle : middle + 8192] = random.Random(1).randbytes(8192)
+    path.write_bytes(data)
+    assert main(["check", str(path)]) == 1
+    told = capsys.readouterr()
+    assert told.out and "ok" not in told.out.splitlines() and told.err == ""
 
 
 def test_tools_prints_the_definitions_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
