@@ -178,6 +178,14 @@ class Searcher:
         """Return the passing rows of a text, those at one place told as one, the newest first, at most `most`."""
         return fold(self._projections.rows.view, resolved, text_id, most)
 
+    def placed(self, ids: Iterable[int]) -> list[int]:
+        """Return those of the rows whose position is known."""
+        rows = self._projections.rows.view
+        given = np.fromiter(ids, dtype=np.int64)
+        slots = rows.slots(given)
+        known: list[int] = given[(slots >= 0) & ~np.isnan(rows.columns["x"][slots])].tolist()
+        return known
+
     def count(self, resolved: Resolved) -> int:
         """How many rows pass."""
         return len(self._projections.rows.view.select(resolved))
