@@ -113,7 +113,7 @@ def _head(conn: sqlite3.Connection, asked: str, things: Things) -> str:
     if len(names) > 1:
         most = np.argsort(-counts, kind="stable")[:MOST_NAMES]
         bodies = texts.bodies(conn, names[most].tolist())
-        kinds = "; " + ", ".join(f"{counts[i]} {bodies[int(names[i])]}" for i in most)
+        kinds = "; " + ", ".join(f"{counts[i]} {shortened(bodies[int(names[i])], 40)}" for i in most)
     return f"{counted(len(things), 'thing')}{about}: {', '.join(parts)}{kinds}."
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
@@ -20,6 +21,11 @@ _DIRECTIONS = (
     "ahead", "ahead to the left", "to the left", "behind to the left", "behind", "behind to the right", "to the right",
     "ahead to the right",
 )  # fmt: skip
+
+_UNSEEN = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ud800-\udfff\ufeff\U000e0000-\U000e007f]"
+)
+"""Control characters, marks of direction, characters without width but for joiners, halves of pairs and tags."""
 
 
 class Wording:
@@ -56,7 +62,7 @@ class Wording:
         """One match in a line whose quoted text takes at most `room` characters."""
         name = match.layer if match.kind == "observation" else match.kind
         said = f'"{shortened(match.text, room)}"' if match.text else "(archived)"
-        parts = [f"#{match.id} [{name}] {said}"]
+        parts = [f"#{match.id} [{shortened(name, 40)}] {said}"]
         if match.position is not None:
             parts.append(place(match.position, match.frame, match.position_source))
         if match.distance is not None:
@@ -81,8 +87,8 @@ class Wording:
     def entity(self, entity: Entity, room: int = 60) -> str:
         """One entity in a line."""
         name = shortened(entity.name, room)
-        kind = f" ({entity.entity_type})" if entity.entity_type and entity.entity_type != entity.name else ""
-        parts = [f"#{entity.id} {name}{kind}"]
+        kind = shortened(entity.entity_type, 40) if entity.entity_type != entity.name else ""
+        parts = [f"#{entity.id} {name}" + (f" ({kind})" if kind else "")]
         if entity.position is not None:
             parts.append(place(entity.position, entity.frame, entity.position_source.label))
         parts += [f"last seen {self.when(entity.last_seen)}", f"seen {counted(entity.sightings, 'time')}"]
@@ -152,8 +158,11 @@ def told(head: str, things: Sequence[T], say: Callable[[T, int], str], more: str
 
 
 def shortened(text: str, room: int) -> str:
-    """The text on one line, cut to `room` characters with a mark where it goes on."""
-    line = " ".join(text[: 4 * room + 80].split())
+    """The text on one line, cut to `room` characters with a mark where it goes on.
+
+    Signs that steer a terminal, turn the direction of writing or are not seen are shown as U+FFFD.
+    """
+    line = _UNSEEN.sub("\ufffd", " ".join(text[: 4 * room + 80].split()))
     return line if len(line) <= room else line[: room - 1].rstrip() + "…"
 
 

@@ -11,7 +11,7 @@ from golden_texts import assert_golden
 from support.fakes import FakeClock, WordEmbedder
 
 from memory_node.errors import InvalidArgument
-from memory_node.graph import Entity, Filter, Place, Pose, PositionSource
+from memory_node.graph import Detection, Entity, Filter, Place, Pose, PositionSource
 from memory_node.memory import Memory
 from memory_node.tools import catalogue
 from memory_node.tools.wording import Wording, bearing, counted, duration, listed, point, shortened
@@ -42,29 +42,62 @@ def test_golden_definitions(form: str) -> None:
     assert_golden(f"tools_{form}", catalogue.render(form))
 
 
-def test_ten_long_matches_stay_under_two_thousand_characters(open_memory: Callable[..., Memory]) -> None:
-    memory = open_memory("long.db", WordEmbedder())
-    for i in range(40):
-        memory.record(
-            f"mug number {i} " + "stands on a table in a very large room " * 30,
-            layer="a_layer_with_a_long_name",
-            position=(-1234.5678 - i, 2345.6789, -3456.789),
-            confidence=0.5,
-        )
+LONG = "a very long name of a thing that a robot could see in a house " * 4
+EVERY: dict[str, Callable[[Memory], str]] = {
+    "semantic_search": lambda m: m.semantic_search("mug on a table").text,
+    "semantic_search, 100": lambda m: m.semantic_search("mug on a table", 100).text,
+    "spatial_query": lambda m: m.spatial_query((-1234.5, 2345.6), 1000.0).text,
+    "temporal_query": lambda m: m.temporal_query().text,
+    "temporal_query, 1000": lambda m: m.temporal_query(limit=1000).text,
+    "episode_summary": lambda m: m.episode_summary(last_n=100).text,
+    "episode_summary, named": lambda m: m.episode_summary(task_name="long").text,
+    "get_current_context": lambda m: m.get_current_context(radius=1000.0, recent_minutes=1e6).text,
+    "search_gists": lambda m: m.search_gists("mug").text,
+    "search_gists, newest": lambda m: m.search_gists(limit=100).text,
+    "entity_query": lambda m: m.entity_query().text,
+    "entity_query, 1000": lambda m: m.entity_query(limit=1000).text,
+    "locate": lambda m: m.locate("mug on a table").text,
+    "locate, long": lambda m: m.locate(LONG + "thing 3").text,
+    "recall": lambda m: m.recall("mug on a table").text,
+    "recall, long": lambda m: m.recall(LONG + "thing 3", 100).text,
+    "body_status": lambda m: m.body_status().text,
+}
+
+
+@pytest.fixture
+def wordy(open_memory: Callable[..., Memory], clock: FakeClock) -> Memory:
+    """Everything in it is as long as it may be: texts, names, layers, frame and coordinates."""
+    memory = open_memory("long.db", WordEmbedder(), frame="robot_1/map")
+    for i in range(24):
+        memory.start_episode(f"{LONG[:200]} {i}")
+        place = (-1234.5678 - 12 * i, 2345.6789, -3456.789)
+        text = f"mug number {i} " + "stands on a table in a very large room " * 30
+        memory.record(text, layer=LONG[:230], position=place, confidence=0.5)
+        memory.record(f"the mug stands on a table on floor {i} of the house", layer="scene", position=place)
+        for _ in range(3):
+            memory.record_detections([Detection(f"{LONG[:230]} thing {i}", 0.9, place)], pose=(*place, 0.0))
+            clock.advance(1)
+        memory.record_body_state(f"sensor {i}: " + "long " * 50, layer=f"{LONG[:200]} {i}", value=1e300, unit=LONG)
+        memory.end_episode()
+    memory.update_pose(Pose(clock.ns, (-1234.5, 2345.6, 0.0), None))
     memory.flush()
     assert memory.wait_embedded(20.0)
-    for text in (
-        memory.semantic_search("mug on a table").text,
-        memory.semantic_search("mug on a table", 100).text,
-        memory.spatial_query((-1234.5, 2345.6), 100.0).text,
-        memory.temporal_query().text,
-        memory.recall("mug on a table").text,
-        memory.search_gists("mug").text,
-    ):
-        assert len(text) < 2000
-    ten = memory.semantic_search("mug on a table")
-    assert all(f"#{match.id} " in ten.text for match in ten.matches)
-    assert len(ten.matches) == 10
+    clock.advance(40 * 86_400)
+    memory.update_pose(Pose(clock.ns, (-1234.5, 2345.6, 0.0), None))
+    return memory
+
+
+def test_every_text_stays_under_its_bound(wordy: Memory) -> None:
+    lengths = {name: len(ask(wordy)) for name, ask in EVERY.items()}
+    assert {name: length for name, length in lengths.items() if length >= 2000} == {}
+    assert lengths["get_current_context"] < 1500
+    assert min(lengths.values()) > 500
+
+
+def test_ten_matches_are_all_told(wordy: Memory) -> None:
+    for found in (wordy.semantic_search("mug on a table"), wordy.spatial_query((-1234.5, 2345.6), 1000.0)):
+        assert [f"#{match.id} " in found.text for match in found.matches] == [True] * 10
+        assert [match.text[:8] in found.text for match in found.matches] == [True] * 10
 
 
 def test_the_context_stays_under_1500_characters(open_memory: Callable[..., Memory], clock: FakeClock) -> None:
@@ -133,6 +166,23 @@ def test_small_words() -> None:
     ]  # fmt: skip
     assert shortened("a  b\nc", 10) == "a b c"
     assert shortened("x" * 50, 10) == "x" * 9 + "…"
+
+
+@pytest.mark.parametrize(
+    "sign",
+    ["\x00", "\x07", "\x1b", "\x7f", "\x9b", "\u200b", "\u202e", "\u2066", "\u061c", "\ufeff", "\ud800", "\U000e0041"],
+)
+def test_signs_that_are_not_seen_are_shown(memory: Memory, sign: str) -> None:
+    assert shortened(f"red{sign} mug", 20) == "red\ufffd mug"
+    assert sign not in memory.semantic_search(f"red{sign} mug").text
+    assert sign not in memory.entity_query(f"red{sign} mug").text
+    memory.record(f"a red{sign} mug", layer="scene")
+    assert sign not in memory.temporal_query().text
+
+
+@pytest.mark.parametrize("text", ["a\u200db", "👩\u200d🍳", "e\u0301", "עברית", "日本語", "क्\u200dष"])
+def test_other_scripts_and_joined_signs_stay(text: str) -> None:
+    assert shortened(text, 20) == text
 
 
 def test_lines_that_do_not_fit_are_counted() -> None:
