@@ -140,9 +140,8 @@ def _texts(context: ToolContext, conn: sqlite3.Connection, question: _Question, 
     ids = set(known.ids.tolist())
     for id_ in {observation for entity, observation in sightings if entity in ids}:
         del relevance[id_]
-    likely = sorted(relevance, key=lambda id_: (-relevance[id_], -id_))[: 2 * places.MOST]
-    rows = [node for node in nodes.fetch(conn, likely) if node.position is not None]
-    judged = ((node, _judged(question, node, relevance[node.id])) for node in rows)
+    likely = sorted(context.searcher.placed(relevance), key=lambda id_: (-relevance[id_], -id_))[: places.MOST]
+    judged = ((node, _judged(question, node, relevance[node.id])) for node in nodes.fetch(conn, likely))
     return [_evidence(node, score) for node, score in judged if score > 0.0]
 
 
@@ -172,7 +171,8 @@ def _keep_best(relevance: dict[int, float], ids: Iterable[int], value: float) ->
 
 def _judged(question: _Question, node: Node, relevance: float) -> float:
     """Relevance of a text; one of few words is a label and is judged as those of entities are."""
-    label = normalise_label(node.text or "")
+    text = node.text or ""
+    label = text if len(text.split()) > SHORT else normalise_label(text)
     if len(label.split()) > SHORT:
         return relevance
     return naming.fit(question.concept, label, relevance, question.least.label)
