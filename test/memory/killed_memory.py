@@ -13,7 +13,10 @@ import hnswlib  # noqa: F401  (paid for once, before the forks)
 import rtree.index  # noqa: F401
 from support.fakes import FakeClock, WordEmbedder
 
+from memory_node.index import vectors
 from memory_node.memory import Memory
+
+vectors.EXACT_BELOW = 64  # so that few rows have a graph that is built, saved and loaded
 
 
 def say(line: str) -> None:
@@ -21,6 +24,7 @@ def say(line: str) -> None:
 
 
 def record(path: str, number: str) -> None:
+    os.setpgrp()  # killed together with the process that writes the cache
     memory = Memory.open(path, embedder=WordEmbedder(), clock=FakeClock(), settings={"flush_batch_size": 3})
     say("open")
     for n in range(1_000_000):

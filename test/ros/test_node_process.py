@@ -43,6 +43,27 @@ def test_f12_f13_f14_what_was_accepted_before_a_signal_is_there_after_it(tmp_pat
         assert node.stop() == 0, node.output
 
 
+def test_f12_what_a_service_said_is_stored_is_there_after_kill_9(tmp_path: Path) -> None:
+    parameters = NO_MODEL | {"db_path": str(tmp_path / "memory.db"), "flush_interval": 60.0, "flush_batch_size": 1000}
+    stored: dict[int, str] = {}
+    for number in range(4):
+        with process(tmp_path, parameters, name=f"life{number}") as node, peer() as other:
+            ready(other, node)
+            assert not number or {row.id: row.text for row in other.rows("notes")} == stored
+            for i in range(number + 1):
+                answer = other.call("store_specific_memory", text=f"note {i} of life {number}")
+                assert answer.success and answer.id not in stored
+                stored[answer.id] = f"note {i} of life {number}"
+            node.send(signal.SIGKILL)
+            assert node.wait() == -signal.SIGKILL, node.output
+    with process(tmp_path, parameters, name="last") as node, peer() as other:
+        ready(other, node)
+        assert {row.id: row.text for row in other.rows("notes")} == stored
+        for id_, text in stored.items():
+            assert other.call("semantic_search", query=text, limit=1).matches[0].id == id_
+        assert node.stop() == 0, node.output
+
+
 def test_two_namespaces_have_two_databases_and_two_answers(tmp_path: Path) -> None:
     with (
         process(tmp_path, SCENE, "-r", "__ns:=/robot1", name="one") as one,
