@@ -51,9 +51,9 @@ def test_f12_what_a_service_said_is_stored_is_there_after_kill_9(tmp_path: Path)
             ready(other, node)
             assert not number or {row.id: row.text for row in other.rows("notes")} == stored
             for i in range(number + 1):
-                answer = other.call("store_specific_memory", text=f"note {i} of life {number}")
+                answer = other.call("store_specific_memory", text=f"note n{number}x{i}")
                 assert answer.success and answer.id not in stored
-                stored[answer.id] = f"note {i} of life {number}"
+                stored[answer.id] = f"note n{number}x{i}"
             node.send(signal.SIGKILL)
             assert node.wait() == -signal.SIGKILL, node.output
     with process(tmp_path, parameters, name="last") as node, peer() as other:
