@@ -262,18 +262,18 @@ def of_type(conn: sqlite3.Connection, name: str) -> list[int]:
 
 
 class Tally(NamedTuple):
-    """How many entities are confirmed, tentative, and missing (of either)."""
+    """How many entities of a label are confirmed and there, tentative, and missing."""
 
-    confirmed: int
+    there: int
     tentative: int
     missing: int
 
 
-def tally(conn: sqlite3.Connection, ids: Iterable[int]) -> Tally:
-    """Count entities by their state."""
-    sql = """SELECT count(*) - total(tentative), total(tentative), total(missing) FROM entity
-             WHERE id IN (SELECT value FROM json_each(?))"""
-    return Tally(*map(int, conn.execute(sql, (id_table(ids),)).fetchone()))
+def tally(conn: sqlite3.Connection, ids: Iterable[int]) -> dict[str, Tally]:
+    """Count entities by label and state, the label with the most that are there first."""
+    sql = """SELECT label, total(NOT tentative AND NOT missing) AS there, total(tentative), total(missing) FROM entity
+             WHERE id IN (SELECT value FROM json_each(?)) GROUP BY label ORDER BY there DESC, label"""
+    return {label: Tally(*map(int, counts)) for label, *counts in conn.execute(sql, (id_table(ids),))}
 
 
 def observations(conn: sqlite3.Connection, entity_id: int) -> list[int]:

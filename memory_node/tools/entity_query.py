@@ -106,15 +106,13 @@ def _head(conn: sqlite3.Connection, asked: str, things: Things) -> str:
     if not len(things):
         return f"No entity{about} is known."
     known = entities.tally(conn, things.ids.tolist())
-    parts = [f"{known.confirmed} confirmed", f"{known.tentative} tentative (seen once or doubtful)"]
-    parts += [f"{known.missing} missing from where they were seen"] if known.missing else []
-    names, counts = np.unique(things.names, return_counts=True)
-    kinds = ""
-    if len(names) > 1:
-        most = np.argsort(-counts, kind="stable")[:MOST_NAMES]
-        bodies = texts.bodies(conn, names[most].tolist())
-        kinds = "; " + ", ".join(f"{counts[i]} {shortened(bodies[int(names[i])], 40)}" for i in most)
-    return f"{counted(len(things), 'thing')}{about}: {', '.join(parts)}{kinds}."
+    there, tentative, missing = (sum(counts) for counts in zip(*known.values(), strict=True))
+    most = [(label, counts.there) for label, counts in known.items() if counts.there][:MOST_NAMES]
+    kinds = ": " + ", ".join(f"{number} {shortened(label, 40)}" for label, number in most) if len(most) > 1 else ""
+    more = [f"{tentative} more tentative (seen once or doubtful)"] if tentative else []
+    more += [f"{missing} missing from where they were seen"] if missing else []
+    rest = "; " + ", ".join(more) if more else ""
+    return f"{counted(there, 'thing')}{about} (confirmed){kinds}{rest}."
 
 
 def _before(words: Wording, entity: Entity) -> str:
