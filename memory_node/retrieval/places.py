@@ -46,11 +46,16 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Scored:
-    """A place, how relevant what tells of it is, and its score; both 0..1."""
+    """A place, how relevant what tells of it is, and its score; both 0..1.
+
+    Attributes:
+        state: of the entity there: "missing", "tentative", "earlier" (it has moved since), or "".
+    """
 
     place: Place
     relevance: float
     score: float = 0.0
+    state: str = ""
 
 
 def of_entity(entity: Entity, relevance: float) -> Scored | None:
@@ -65,7 +70,12 @@ def of_entity(entity: Entity, relevance: float) -> Scored | None:
         first_seen=since, last_seen=entity.last_seen, entity_id=entity.id, label=entity.name,
         map_id=entity.map_id,
     )
-    return Scored(place, relevance)
+    return Scored(place, relevance, state=state_of(entity))
+
+
+def state_of(entity: Entity) -> str:
+    """Return what holds of an entity's present place: "missing", "tentative", or "" when it is there."""
+    return "missing" if entity.missing else "tentative" if entity.tentative else ""
 
 
 def clusters(evidence: Sequence[Evidence]) -> list[Scored]:

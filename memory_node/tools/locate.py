@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -11,6 +12,8 @@ import numpy as np
 from memory_node.errors import InvalidArgument
 from memory_node.graph import NO_ID, EdgeType, Filter, Kind, Node, PositionSource
 from memory_node.ingest.association import normalise_label
+from memory_node.ingest.entity_table import ELSEWHERE
+from memory_node.ingest.presence import CONFIRMED
 from memory_node.retrieval import concepts, naming, places, ranking, thresholds
 from memory_node.retrieval.places import Evidence, Scored
 from memory_node.retrieval.thresholds import Thresholds
@@ -40,6 +43,8 @@ SPOKEN = 0.9
 SHORT = 3
 """Words up to which a text is a label and is judged as one."""
 ALTERNATIVES = 10
+FADED = 0.1
+"""Belief under which a thing that was never confirmed is held to have been a false detection, and is nowhere."""
 HISTORY = 0.1
 """Share of a moved thing's confidence that it is back at an earlier place."""
 SAME_PLACE = 2.0
@@ -117,9 +122,12 @@ def _named(conn: sqlite3.Connection, things: Things, spoken: Sequence[Scored], h
     found: list[Scored] = []
     for entity in entities.get_many(conn, fits):
         scored = places.of_entity(entity, fits[entity.id])
-        if scored is not None:
-            less = HISTORY * scored.place.confidence
-            found += [scored, *(replace(scored, place=replace(old, confidence=less)) for old in entity.history)]
+        if scored is None or (entity.tentative and entity.confidence < FADED):
+            continue
+        less, here = HISTORY * scored.place.confidence, scored.place.position
+        old = [place for place in entity.history if math.dist(place.position, here) > ELSEWHERE]
+        earlier = [replace(scored, place=replace(place, confidence=less), state="earlier") for place in old]
+        found += [scored, *earlier]
     return found
 
 
@@ -188,7 +196,10 @@ def _evidence(node: Node, relevance: float) -> Evidence:
 
 
 def _elsewhere(conn: sqlite3.Connection, spoken: Sequence[Scored], things: Things) -> list[Scored]:
-    """Places that texts speak of and that are not those of the entities at hand, as far as observers' places tell."""
+    """Places that texts speak of and that are not those of the entities at hand, as far as observers' places tell.
+
+    Texts newer than the last sighting of a thing that is doubted tell of something that the thing does not.
+    """
     if not spoken or not len(things):
         return list(spoken)
     maps = nodes.maps(conn)
@@ -197,7 +208,9 @@ def _elsewhere(conn: sqlite3.Connection, spoken: Sequence[Scored], things: Thing
     own_map = np.array([maps.get(scored.place.map_id, NO_ID) for scored in spoken])
     squares = sum((centres[:, None, axis] - things.positions[:, axis]) ** 2 for axis in (0, 1))
     at = (squares <= reach[:, None] ** 2) & (own_map[:, None] == things.maps)
-    return [scored for scored, known in zip(spoken, at.any(axis=1).tolist(), strict=True) if not known]
+    newest = np.array([scored.place.last_seen for scored in spoken])
+    at &= (things.confidence >= CONFIRMED) | (newest[:, None] <= things.last_seen)
+    return [scored for scored, told in zip(spoken, at.any(axis=1).tolist(), strict=True) if not told]
 
 
 def _text(context: ToolContext, asked: str, found: Sequence[Scored]) -> str:
@@ -205,7 +218,8 @@ def _text(context: ToolContext, asked: str, found: Sequence[Scored]) -> str:
     if not found:
         return f"It is not known where {about} is: nothing remembered is close enough to it."
     words = Wording(context.now_ns(), context.settings.time_zone)
-    head = f"{about} is most likely here:\n{words.place(found[0].place)}"
+    is_here = "is missing, and was last here" if found[0].state == "missing" else "is most likely here"
+    head = f"{about} {is_here}:\n{words.place(found[0].place, found[0].state)}"
     if len(found) == 1:
         return head
-    return listed(f"{head}\nOther places:", [words.place(scored.place) for scored in found[1:]])
+    return listed(f"{head}\nOther places:", [words.place(scored.place, scored.state) for scored in found[1:]])

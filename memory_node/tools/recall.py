@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from memory_node.errors import InvalidArgument
 from memory_node.graph import EVENTS_LAYER, EdgeType, Entity, Filter, Gist, Kind, Place
 from memory_node.ingest.association import normalise_label
-from memory_node.retrieval import concepts, naming, thresholds
+from memory_node.retrieval import concepts, naming, places, thresholds
 from memory_node.retrieval.ranking import SUMMARY
 from memory_node.storage import edges, entities, gists, vectors
 from memory_node.tools import matches as as_matches
@@ -235,7 +235,8 @@ def _text(context: ToolContext, query: str, found: _Found, place: LocateResult) 
         return f"Nothing is known about {about}."
     lines = [f"About {about}:"]
     if place.place is not None:
-        lines.append(f"Place: {words.place(place.place)}")
+        states = {entity.id: places.state_of(entity) for entity in found.entities}
+        lines.append(f"Place: {words.place(place.place, states.get(place.place.entity_id, ''))}")
     sections = (
         ("Things:", [words.entity(entity) for entity in found.entities[:5]]),
         ("Seen:", [words.match(match, 60) for match in found.matches]),

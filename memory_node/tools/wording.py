@@ -17,6 +17,11 @@ LONGEST = 1900
 MOST_LINES = 50
 """Lines that may fit at all."""
 T = TypeVar("T")
+_STATES = {
+    "missing": "missing since, last seen there",
+    "tentative": "tentative (seen once or doubtful), last seen",
+    "earlier": "an earlier place, last seen there",
+}
 _DIRECTIONS = (
     "ahead", "ahead to the left", "to the left", "behind to the left", "behind", "behind to the right", "to the right",
     "ahead to the right",
@@ -96,14 +101,14 @@ class Wording:
         marks = (("tentative", entity.tentative), ("moved", entity.moved), ("missing", entity.missing))
         return ", ".join(parts + [name for name, holds in marks if holds])
 
-    def place(self, found: Place) -> str:
-        """One place in a line."""
+    def place(self, found: Place, state: str = "") -> str:
+        """One place in a line; state: "missing", "tentative", "earlier" or "", see `retrieval.places.Scored`."""
         label = f"{shortened(found.label, 60)} " if found.label else ""
         entity = f"entity #{found.entity_id}, " if found.entity_id else ""
         there = place(found.position, found.frame, found.position_source.label)
         return (
             f"{label}{there} within {found.radius:.2f} m, {entity}confidence {found.confidence:.2f}, "
-            f"{counted(found.support, 'sighting')}, last seen {self.when(found.last_seen)}"
+            f"{counted(found.support, 'sighting')}, {_STATES.get(state, 'last seen')} {self.when(found.last_seen)}"
         )
 
     def episode(self, episode: Episode, room: int) -> str:

@@ -152,6 +152,74 @@ def test_a_missing_thing_comes_after_one_that_is_there(house: tuple[Memory, Fake
     assert found.alternatives[0].confidence < 0.2
 
 
+def test_the_text_says_what_is_missing_and_since_when(house: tuple[Memory, FakeClock]) -> None:
+    memory, clock = house
+    show(memory, clock, ("cup", A), at=FACING_A)
+    seen = clock.now_ns()
+    clock.advance(600.0)
+    show(memory, clock, at=FACING_A, times=4)
+    for answer in (memory.locate("cup"), memory.recall("cup")):
+        assert answer.found and answer.place is not None and answer.place.last_seen == seen
+        assert "missing since, last seen there 10 min ago" in answer.text
+    head = memory.locate("cup").text.splitlines()[0]
+    assert "likely here" not in head and "missing" in head
+
+
+def test_what_is_seen_once_is_called_tentative_and_an_earlier_place_earlier(house: tuple[Memory, FakeClock]) -> None:
+    memory, clock = house
+    show(memory, clock, ("cup", A), at=FACING_A)
+    show(memory, clock, ("cup", B), at=FACING_B)
+    show(memory, clock, at=FACING_A, times=4)
+    show(memory, clock, ("dog", (2.0, 1.0, 0.5)), at=FACING_A, times=1)
+    first, second = [line for line in memory.locate("cup").text.splitlines() if "(" in line and "m," in line]
+    assert "(8.00, 0.00, 0.50)" in first and "earlier" not in first
+    assert "(2.00, 0.00, 0.50)" in second and "earlier place" in second
+    assert "tentative" in memory.locate("dog").text
+
+
+def test_fresh_sentences_beside_a_missing_thing_are_a_place_of_their_own(house: tuple[Memory, FakeClock]) -> None:
+    memory, clock = house
+    show(memory, clock, ("cup", A), at=FACING_A)
+    say(memory, clock, "the cup is full", (1.2, 0.0, 0.0))
+    show(memory, clock, ("cup", A), at=FACING_A, times=1)
+    show(memory, clock, at=FACING_A, times=4)
+    assert [memory.locate("cup").alternatives, len(memory.entity_query("cup").entities)] == [(), 1]
+    for _ in range(3):
+        say(memory, clock, "there is a cup on the table", (1.0, 0.0, 0.0))
+    spoken = clock.now_ns()
+    ready(memory)
+    found = memory.locate("cup")
+    assert found.place is not None
+    assert (found.place.entity_id, found.place.last_seen, found.place.position[0]) == (
+        0, spoken, pytest.approx(1.0, abs=0.1),
+    )
+    assert [place.entity_id > 0 for place in found.alternatives] == [True]
+
+
+def test_a_false_detection_that_faded_is_nowhere(house: tuple[Memory, FakeClock]) -> None:
+    """F43: it was never confirmed, and what looks should have shown of it they did not."""
+    memory, clock = house
+    show(memory, clock, ("dog", A), at=FACING_A, times=1)
+    assert memory.locate("dog").found
+    show(memory, clock, at=FACING_A, times=8)
+    ready(memory)
+    found = memory.locate("dog")
+    assert (found.found, found.place, found.alternatives) == (False, None, ())
+    assert memory.entity_query("dog").total == 1  # never deleted
+
+
+def test_a_thing_that_is_back_is_not_told_twice_of_one_place(house: tuple[Memory, FakeClock]) -> None:
+    memory, clock = house
+    for place, old in ((A, None), (B, A), (A, B)):
+        clock.advance(600.0)
+        show(memory, clock, ("cup", place), at=(place[0] - 2.0, 0.0, 0.0))
+        if old is not None:
+            show(memory, clock, at=(old[0] - 2.0, 0.0, 0.0), times=4)
+    found = memory.locate("cup")
+    assert found.place is not None and found.place.position == pytest.approx(A)
+    assert [place.position for place in found.alternatives] == [pytest.approx(B)]
+
+
 def test_a_blank_concept_is_refused(house: tuple[Memory, FakeClock]) -> None:
     memory, _ = house
     with pytest.raises(InvalidArgument) as caught:
@@ -173,7 +241,22 @@ def test_how_many_chairs(house: tuple[Memory, FakeClock]) -> None:
     memory.record_detections([Detection("chair", 0.9, (50.0, 0.0, 0.0))])
     answer = memory.entity_query(name="chairs", limit=1)
     assert (len(answer.entities), answer.total) == (1, 3)
-    assert "2 confirmed, 1 tentative" in answer.text
+    assert answer.text.startswith('2 things named "chairs" (confirmed); 1 more tentative')
+
+
+def test_what_is_there_is_counted_first(house: tuple[Memory, FakeClock]) -> None:
+    memory, clock = house
+    chairs = [("chair", (2.0, 0.9 * i, 0.5)) for i in (-1, 0, 1)]
+    show(memory, clock, *chairs, ("table", (3.0, 0.3, 0.5)), at=FACING_A)
+    show(memory, clock, *chairs[1:], ("table", (3.0, 0.3, 0.5)), at=FACING_A, times=4)
+    show(memory, clock, ("chair", B), at=FACING_B, times=1)
+    answer = memory.entity_query("chair")
+    assert answer.text.startswith('2 things named "chair" (confirmed); 1 more tentative')
+    assert "1 missing" in answer.text.splitlines()[0]
+    assert answer.total == 4
+    assert memory.entity_query().text.splitlines()[0].endswith("(confirmed): 2 chair, 1 table; 1 more tentative (seen "
+        "once or doubtful), 1 missing from where they were seen.")
+    assert [entity.name for entity in answer.entities] == ["chair"] * 4
 
 
 def test_entities_by_type_time_and_place_the_latest_first(house: tuple[Memory, FakeClock]) -> None:
