@@ -122,15 +122,18 @@ class _Text:
         named = {entity.name.casefold() for entity in self.result.entities}
         others = [match for match in self.result.nearby if match.text.casefold() not in named]
         near = [self._entity(entity) for entity in self.result.entities] + [self._match(match) for match in others]
-        # Shares of the room, so that a full section leaves the others their own.
+        # Shares of the room, so that a full section leaves the others their own; what one does not need is the next's.
         sections = (
-            (f"Near (within {radius:.1f} m):", near, 500),
-            ("Summaries of this place:", [self._gist(gist) for gist in self.result.gists], 250),
-            (f"Last {minutes:.0f} min:", [self._match(match, timed=True) for match in self.result.recent], 350),
+            (f"Near (within {radius:.1f} m):" if radius < 1e6 else "Anywhere:", near, 480),
+            ("Summaries of this place:", [self._gist(gist) for gist in self.result.gists], 240),
+            (f"Last {duration(minutes * 60)}:", [self._match(match, timed=True) for match in self.result.recent], 330),
             ("Body:", [self._reading(reading) for reading in self.result.body], 220),
         )
         parts = [self._position()]
-        parts += [_section(title, lines, room) for title, lines, room in sections]
+        spare = 0
+        for title, lines, room in sections:
+            parts.append(_section(title, lines, room + spare))
+            spare = max(0, room + spare - len(parts[-1]))
         return "\n".join(parts)[:LONGEST]
 
     def _position(self) -> str:
@@ -139,27 +142,29 @@ class _Text:
         if pose is None or age is None:
             return f"{clock} The robot's position is not known."
         heading = "heading unknown" if pose.yaw is None else f"heading {_degrees(pose.yaw)} deg"
-        stale = " (STALE)" if age > self.stale_after else ""
-        return f"{clock} Robot at {point(pose.position)} {pose.frame}, {heading}, known {duration(age)} ago{stale}."
+        known = self.words.when_short(pose.stamp) + (" STALE" if age > self.stale_after else "")
+        return f"{clock} Robot at {point(pose.position)} {pose.frame}, {heading}, known {known}."
 
     def _entity(self, entity: Entity) -> str:
         marks = [name for name, holds in (("tentative", entity.tentative), ("missing", entity.missing)) if holds]
         place = bearing(self.pose, entity.position) if self.pose and entity.position else "place unknown"
-        seen = f"seen {self.words.ago(entity.last_seen)}"
+        seen = f"seen {self.words.when_short(entity.last_seen)}, confidence {entity.confidence:.2f}"
         return ", ".join([f"#{entity.id} {shortened(entity.name, 40)}", place, seen, *marks])
 
     def _match(self, match: Match, timed: bool = False) -> str:
-        parts = [f'#{match.id} [{match.layer}] "{shortened(match.text, 60)}"']
+        parts = [f'#{match.id} [{shortened(match.layer, 40)}] "{shortened(match.text, 60)}"']
         if not timed and self.pose is not None and match.position is not None:
             where = bearing(self.pose, match.position)
             parts.append(where if match.position_source == "measured" else f"seen from {where}")
-        parts.append(self.words.ago(match.last_stamp))
+        parts.append(self.words.when_short(match.last_stamp))
         if match.repeats > 1:
             parts.append(f"{match.repeats} times")
+        if match.confidence < 0.995:
+            parts.append(f"confidence {match.confidence:.2f}")
         return ", ".join(parts)
 
     def _gist(self, gist: Gist) -> str:
-        return f'#{gist.id} "{shortened(gist.text, 80)}", {self.words.ago(gist.end)}'
+        return f'#{gist.id} "{shortened(gist.text, 80)}", {self.words.when_short(gist.end)}'
 
     def _reading(self, reading: BodyReading) -> str:
         return self.words.reading(reading)

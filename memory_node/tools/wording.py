@@ -44,6 +44,11 @@ class Wording:
         """Relative and absolute: "10 min ago (2026-03-04 17:50:02)"."""
         return f"{self.ago(stamp)} ({self.clock(stamp)})"
 
+    def when_short(self, stamp: int) -> str:
+        """Relative and absolute, without the date where it is that of now: "10 min ago (17:50:02)"."""
+        clock = self.clock(stamp)
+        return f"{self.ago(stamp)} ({clock[11:] if clock[:10] == self.clock(self.now)[:10] else clock})"
+
     def clock(self, stamp: int) -> str:
         """Local date and time to the second."""
         return local(stamp, self.zone).isoformat(" ", "seconds")[:19]
@@ -126,11 +131,10 @@ class Wording:
     def reading(self, reading: BodyReading) -> str:
         """One reading of the body in a line."""
         text = shortened(reading.text.removeprefix(f"{reading.layer}: "), 80)
-        parts = [f"{reading.layer}: {text}", f"{duration(reading.age)} ago"]
-        if reading.is_stale:
-            parts[1] += " (STALE)"
+        parts = [f"{shortened(reading.layer, 80)}: {text}", self.when_short(reading.stamp) + (" STALE" if reading.is_stale else "")]
         if reading.change is not None:
-            parts.append(f"changed by {format_value(reading.change, reading.unit, '+')} in {duration(reading.window)}")
+            change = format_value(reading.change, shortened(reading.unit, 16), "+")
+            parts.append(f"changed by {change} in {duration(reading.window)}")
         return ", ".join(parts)
 
 

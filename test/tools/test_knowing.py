@@ -108,7 +108,7 @@ def test_a_stale_pose_and_an_unknown_heading_are_said(memory: Memory, clock: Fak
     memory.record("a mug", layer="scene", position=(1.0, 3.0, 0.0))
     clock.advance(60)
     result = memory.get_current_context()
-    assert "heading unknown, known 60 s ago (STALE)" in result.text
+    assert "heading unknown, known 60 s ago (08:00:00) STALE" in result.text
     assert "1.0 m away" in result.text
 
 
@@ -117,7 +117,20 @@ def test_the_radius_and_the_minutes_bound_what_is_told(morning: Memory) -> None:
     assert {match.text for match in near.nearby} == {"a kitchen with a white oven"}
     assert near.entities == ()
     assert [match.layer for match in near.recent] == ["talk"]
-    assert len(morning.get_current_context(radius=100.0, recent_minutes=1e9).recent) == 5
+    assert "\nLast 4 min:" in near.text
+    assert "\nLast 30 s: nothing." in morning.get_current_context(recent_minutes=0.5).text
+    everything = morning.get_current_context(radius=1e300, recent_minutes=1e308)
+    assert len(everything.recent) == 5 and "\nAnywhere:" in everything.text
+
+
+def test_what_is_here_is_told_with_both_times_and_how_sure_it_is(morning: Memory, clock: FakeClock) -> None:
+    lines = morning.get_current_context(recent_minutes=20).text.splitlines()
+    assert lines[0].endswith("known 2 s ago (08:09:58).")
+    assert "- #23 red mug, 2.2 m behind to the right, seen 6 min ago (08:04:00), confidence 0.97" in lines
+    assert '- #20 [detections] "red mug", 6 min ago (08:04:00), 5 times, confidence 0.80' in lines
+    assert lines[-1] == "- battery: 70%, 0 s ago (08:10:00), changed by -6 in 6 min"
+    clock.advance(86_400)
+    assert "seen 24.1 h ago (2026-03-04 08:04:00), confidence 0.97" in morning.get_current_context().text
 
 
 # the body

@@ -92,6 +92,7 @@ def test_every_text_stays_under_its_bound(wordy: Memory) -> None:
     assert {name: length for name, length in lengths.items() if length >= 2000} == {}
     assert lengths["get_current_context"] < 1500
     assert min(lengths.values()) > 500
+    assert re.fullmatch(r"- \d+ more", EVERY["get_current_context"](wordy).splitlines()[-1])
 
 
 def test_ten_matches_are_all_told(wordy: Memory) -> None:
