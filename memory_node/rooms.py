@@ -164,9 +164,9 @@ class Rooms:
             yield
 
     def all_indexed(self) -> bool:
-        """Whether every text has its vector, and every vector is in the index."""
+        """Whether every text has its vector, of the model that is active, and every vector is in the index."""
         waiting = 0 if self.embedding is None else self.embedding.backlog()
-        known = self.embedding is None or self.embedding.model is not None
+        known = self.embedding is None or (self.embedding.model is not None and self.embedding.model.active)
         if not known or waiting:
             return False
         # The commit of the last vectors can be read here before the listener has taken it in.

@@ -27,6 +27,10 @@ logger = logging.getLogger(__name__)
 
 _CACHED_QUERIES = 256
 _FIRST_RETRY, _LAST_RETRY = 0.5, 30.0
+QUESTION_PATIENCE = 2.0
+"""s a question waits for the embedder to end the batch at hand; then words answer alone."""
+CLOSE_PATIENCE = 10.0
+"""s that closing waits for the same; an embedder that hangs keeps its texts in the backlog."""
 
 
 class _Turns:
@@ -39,10 +43,14 @@ class _Turns:
 
     @contextmanager
     def question(self) -> Iterator[None]:
+        """Raises EmbedderError when the call at hand does not end within QUESTION_PATIENCE."""
         with self._state:
             self._questions += 1
-            self._state.wait_for(lambda: not self._busy)
+            free = self._state.wait_for(lambda: not self._busy, QUESTION_PATIENCE)
             self._questions -= 1
+            if not free:
+                self._state.notify_all()
+                raise EmbedderError(f"the embedder is at work for more than {QUESTION_PATIENCE:g} s")
             self._busy = True
         yield from self._release()
 
@@ -141,12 +149,14 @@ class EmbeddingQueue:
             return texts.backlog(conn, self._model.id)
 
     def close(self) -> None:
-        """End the thread after the batch at hand."""
+        """End the thread after the batch at hand, which is not waited for longer than CLOSE_PATIENCE."""
         self._closing.set()
         self._again.set()
         self._wake.set()
         if self._thread.is_alive():
-            self._thread.join()
+            self._thread.join(CLOSE_PATIENCE)
+            if self._thread.is_alive():
+                logger.warning("the embedder does not answer; its texts get their vectors at the next start")
 
     def _run(self) -> None:
         retry = _FIRST_RETRY

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from support.fakes import FakeClock, WordEmbedder
 
 from memory_node.errors import EmbedderError, StorageError
+from memory_node.graph import Detection
+from memory_node.ingest import embedding
 from memory_node.memory import Memory
 
 
@@ -27,6 +29,55 @@ class LateEmbedder(WordEmbedder):
         if not self.ready.is_set():
             raise EmbedderError("still loading")
         return super().embed(texts)
+
+
+class StuckEmbedder(WordEmbedder):
+    """Once at work on a batch it does not come back until `ready` is set."""
+
+    def __init__(self) -> None:
+        super().__init__(dim=32, name="stuck")
+        self.ready = threading.Event()
+        self.at_work = threading.Event()
+
+    def embed(self, texts: list[str]) -> NDArray[np.float32]:
+        self.at_work.set()
+        assert self.ready.wait(60.0)
+        return super().embed(texts)
+
+
+def test_nothing_waits_for_an_embedder_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It runs under no lock: rows are stored and found, by words alone, and the memory closes."""
+    monkeypatch.setattr(embedding, "QUESTION_PATIENCE", 0.05)
+    monkeypatch.setattr(embedding, "CLOSE_PATIENCE", 0.05)
+    embedder = StuckEmbedder()
+    answers: list[object] = []
+
+    def live() -> None:
+        memory = Memory.open(tmp_path / "robot.db", embedder=embedder, clock=FakeClock())
+        memory.record("a red chair", layer="scene", position=(1.0, 1.0, 0.0))
+        memory.flush()
+        assert embedder.at_work.wait(60.0)
+        memory.record("a blue table", layer="scene", position=(1.0, 1.0, 0.0))
+        memory.store_specific_memory("the table wobbles")
+        memory.record_detections([Detection("cup", position=(1.0, 1.0, 0.0))])
+        memory.end_episode(memory.start_episode("round"))
+        for state in memory.housekeep():
+            assert not state.error
+        answers.append(len(memory.spatial_query((1.0, 1.0), 0.5).matches))
+        answers.append(len(memory.temporal_query().matches) >= 4)
+        found = memory.semantic_search("red chair")
+        answers.extend([found.message, found.matches[0].text, memory.locate("cup").found, memory.status().backlog > 0])
+        memory.close()
+        answers.append("closed")
+
+    thread = threading.Thread(target=live, daemon=True)
+    thread.start()
+    thread.join(60.0)
+    assert not embedder.ready.is_set() and answers[2:] == ["by words only", "a red chair", True, True, "closed"]
+    embedder.ready.set()
+    with Memory.open(tmp_path / "robot.db", embedder=embedder, clock=FakeClock()) as memory:
+        assert memory.wait_embedded(60.0)
+        assert memory.semantic_search("red chair").message == ""
 
 
 def test_without_an_embedder_words_answer_and_the_message_says_so(tmp_path: Path) -> None:
