@@ -1,4 +1,8 @@
-"""`kill -9` in the middle of each job: reopened and run to the end, the graph is that of an undisturbed run."""
+"""`kill -9` in the middle of each job: reopened and run to the end, the graph is that of an undisturbed run.
+
+A child kills itself as it is about to run the n-th SQL statement of a job; n is spread over all statements up to the
+job's last commit, so that something is always left to do.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +12,9 @@ import random
 import shutil
 import signal
 import sys
-import threading
-import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from multiprocessing import forkserver
 from pathlib import Path
 from typing import Any
@@ -21,14 +24,24 @@ from kept_store import DAY, Store
 from support.fakes import SECOND, FakeClock, WordEmbedder
 
 from memory_node.graph import Kind
-from memory_node.housekeeping import archive, gists, importance, silence
+from memory_node.housekeeping import archive, duplicates, entities, gists, importance, silence, snapshots
 from memory_node.housekeeping import episodes as keeping
+from memory_node.housekeeping.runtime import Job, JobContext, StepResult
 from memory_node.protocols import NamedThing, SummaryRow
 
 KILLS = 20
 START = 20 * DAY
 NOW = START + 10 * DAY
-JOBS = ("episodes", "gists", "archive", "rollup", "importance", "duplicates", "snapshots")
+JOBS = (
+    "episodes", "gists", "merge_entities", "name_things", "archive", "rollup", "importance", "duplicates", "snapshots",
+)  # fmt: skip
+BITES = {
+    (gists, "CHUNK"): 25, (archive, "CHUNK"): 25, (silence, "BATCH"): 25, (importance, "BATCH"): 1,
+    (duplicates, "BATCH"): 100, (entities, "BATCH"): 2, (snapshots, "WORTH"): 1,
+}  # fmt: skip
+"""Small installments, so that there are many of them."""
+SURVIVED = 7
+"""Exit status of a child whose job came to its end."""
 
 SOON = START + 8 * 3600.0
 """Rows are then young enough for a language model to be waited for."""
@@ -38,20 +51,56 @@ processes.set_forkserver_preload(["kept_store", "sklearn.cluster"])
 
 
 class Narrator:
-    """A language model that needs a moment and says the same of the same rows."""
+    """A language model that says the same of the same rows, and knows what a lamp is."""
 
     name = "narrator"
 
     def summarize(self, rows: Sequence[SummaryRow], max_chars: int) -> str:
-        time.sleep(0.001)
         return f"{sum(row.repeats for row in rows)} times, such as {rows[0].text} and {rows[-1].text}"[:max_chars]
 
     def extract(self, rows: Sequence[SummaryRow]) -> list[NamedThing]:
-        return []
+        return [NamedThing(row.id, "lamp") for row in rows if "lamp" in row.text]
+
+
+class Watched:
+    """A job whose steps are watched: it counts their SQL statements and kills the process before one of them.
+
+    Attributes:
+        count: statements up to now.
+        commits: number of the last that was a commit.
+    """
+
+    def __init__(self, job: Job, instant: int = 0) -> None:
+        self.name = job.name
+        self._job = job
+        self._instant = instant
+        self._inside = False
+        self.count = self.commits = 0
+
+    def step(self, context: JobContext) -> StepResult:
+        if not self.count:
+            with context.db.read() as conn:
+                conn.set_trace_callback(self._tick)
+            context.db.write(lambda tx: tx.conn.set_trace_callback(self._tick))
+        self._inside = True
+        try:
+            return self._job.step(context)
+        finally:
+            self._inside = False
+
+    def _tick(self, statement: str) -> None:
+        if self._inside:
+            self.count += 1
+            if statement == "COMMIT":
+                self.commits = self.count
+            if self.count == self._instant:
+                os.kill(os.getpid(), signal.SIGKILL)
 
 
 def opened(path: Path, now: float = NOW, **more: Any) -> Store:
-    return Store(path, clock=FakeClock(now), embedder=WordEmbedder(), **more)
+    return Store(
+        path, clock=FakeClock(now), embedder=WordEmbedder(), summarizer=Narrator(), entities=True, **more
+    )
 
 
 def build(path: Path) -> None:
@@ -69,6 +118,8 @@ def build(path: Path) -> None:
             store.add(f"a lamp {hour}", start + 5, (100.0, 20.0 * hour, 2.6))
             store.add_many([("somebody says hello", start + i, None, "speech") for i in range(4)])
             store.add_reading(f"battery: {90 - hour}%", start, "battery", 0.9 - hour / 100)
+            for i in range(8):  # a cup that drift makes two of
+                store.look(start + 40 + i, ("cup", (200.0 + (0.9 if i > 5 else 0.0), 10.0 * hour, 0.5)))
             clock.advance(3600)
         for number in range(3):
             for way in ("under", "below"):
@@ -82,18 +133,39 @@ def build(path: Path) -> None:
         store.embed()
 
 
-def run_until_killed(path: Path, job: str, delay: float, **more: Any) -> None:
-    """Run all jobs up to one in small bites, and die `delay` s after that one began."""
-    gists.CHUNK = archive.CHUNK = silence.BATCH = 25
-    importance.BATCH = 1
+def run_until_killed(path: Path, job: str, instant: int, **more: Any) -> None:
+    """Run all jobs up to one in small bites, and die before a statement of that one; note which found work before."""
+    for (module, name), size in BITES.items():
+        setattr(module, name, size)
     store = opened(path, **more)
-    for name in store.runner.jobs:
+    busy = []
+    for name in list(store.runner.jobs):
+        if name == job:
+            path.with_suffix(".busy").write_text(" ".join(busy))
+            store.runner.jobs[name] = Watched(store.runner.jobs[name], instant)
+        before = store.db.revision
         store.recalls.note([1, 2, 3], store.clock.ns)
+        store.run(name)
+        if store.db.revision > before:
+            busy.append(name)
         if name == job:
-            threading.Thread(target=lambda: (time.sleep(delay), os.kill(os.getpid(), signal.SIGKILL))).start()
-        store.runner.run(name)
-        if name == job:
-            time.sleep(60)
+            os._exit(SURVIVED)
+
+
+def lengths(path: Path, **more: Any) -> dict[str, int]:
+    """Return how many statements each job runs up to its last commit, in small bites; snapshots: all that it runs."""
+    watched = {}
+    with pytest.MonkeyPatch.context() as patch, opened(path, **more) as store:
+        for (module, name), size in BITES.items():
+            patch.setattr(module, name, size)
+        for name in list(store.runner.jobs):
+            watched[name] = store.runner.jobs[name] = Watched(store.runner.jobs[name])
+            store.recalls.note([1, 2, 3], store.clock.ns)
+            store.run(name)
+            with store.db.read() as conn:
+                conn.set_trace_callback(None)
+            store.write(lambda tx: tx.conn.set_trace_callback(None))
+    return {name: job.count if name == "snapshots" else job.commits for name, job in watched.items()}
 
 
 def finish(path: Path, **more: Any) -> Counter[Any]:
@@ -112,7 +184,7 @@ def finish(path: Path, **more: Any) -> Counter[Any]:
 def graph(store: Store) -> Counter[Any]:
     """Nodes and edges by what they say; ids, revisions and sessions left out."""
     keys: dict[int, Any] = {}
-    columns = "n.id, n.kind, n.layer_id, t.body, n.stamp, n.last_stamp, n.x, n.y, n.z, n.tier"
+    columns = "n.id, n.kind, n.layer_id, t.body, n.stamp, n.last_stamp, n.x, n.y, n.z, n.tier, n.repeats"
     sql = f"SELECT {columns}, g.level, g.layers, g.observation_count, g.radius, g.author, e.status, e.ended, e.radius,"
     sql += " e.observation_count, e.summary, (SELECT count(*) FROM vector WHERE node_id = n.id OR text_id = n.text_id),"
     sql += " (SELECT blocks FROM usage WHERE node_id = n.id) FROM node AS n LEFT JOIN text AS t ON t.id = n.text_id"
@@ -126,8 +198,17 @@ def graph(store: Store) -> Counter[Any]:
     return found
 
 
+@dataclass(frozen=True)
+class Base:
+    """Where stores are, the graph of one that ran undisturbed, and statements of each job up to its last commit."""
+
+    folder: Path
+    expected: Counter[Any]
+    lengths: Mapping[str, int]
+
+
 @pytest.fixture(scope="module")
-def base(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Counter[Any]]:
+def base(tmp_path_factory: pytest.TempPathFactory) -> Base:
     with pytest.MonkeyPatch.context() as patch:
         # The server that children are forked from imports what they need once, if it finds it.
         patch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
@@ -137,65 +218,83 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Counter[Any]]:
     shutil.copy(folder / "base.db", folder / "undisturbed.db")
     expected = finish(folder / "undisturbed.db")
     kinds = Counter(key[1] for key in expected if len(key) > 5)
-    assert kinds[Kind.GIST] > 10 and kinds[Kind.EPISODE] >= 2
-    return folder, expected
+    assert kinds[Kind.GIST] > 10 and kinds[Kind.EPISODE] >= 2 and kinds[Kind.ENTITY] == 15
+    shutil.copy(folder / "base.db", folder / "measured.db")
+    counted = lengths(folder / "measured.db")
+    assert min(counted[job] for job in JOBS) >= 7
+    return Base(folder, expected, counted)
 
 
 @pytest.mark.process
 @pytest.mark.parametrize("number", range(KILLS))
-def test_jobs_killed_one_after_another_go_on_where_they_were(
-    number: int, base: tuple[Path, Counter[Any]], tmp_path: Path
-) -> None:
+def test_jobs_killed_one_after_another_go_on_where_they_were(number: int, base: Base, tmp_path: Path) -> None:
     """Each store is killed once in every job, so every job is killed at as many instants as there are stores."""
-    folder, expected = base
-    chance = random.Random(number)
     path = tmp_path / "m.db"
-    shutil.copy(folder / "base.db", path)
-    for job in JOBS:
-        kill(path, job, chance.uniform(0.0, 0.03))
-    assert finish(path) == expected
+    shutil.copy(base.folder / "base.db", path)
+    inside, left = [], []
+    for job, before in zip(JOBS, ("", *JOBS), strict=False):
+        if kill(path, job, instant(number, base.lengths[job], job)):
+            inside.append(job)
+        if before in path.with_suffix(".busy").read_text().split():
+            left.append(before)
+    assert len(inside) >= len(JOBS) - 1
+    # Each child finds the killed job's work unfinished, but for that of snapshots: they come last and write no rows.
+    assert len(left) >= len(JOBS) - 2
+    assert finish(path) == base.expected
 
 
-def kill(path: Path, job: str, delay: float, **more: Any) -> None:
-    process = processes.Process(target=run_until_killed, args=(path, job, delay), kwargs=more)
+def instant(number: int, length: int, seed: str = "") -> int:
+    """A statement in the number-th of KILLS equal parts of a job."""
+    part = (number + random.Random(f"{seed} {number}").random()) / KILLS
+    return 1 + int(part * length)
+
+
+def kill(path: Path, job: str, instant: int, **more: Any) -> bool:
+    """Let a child run up to a statement of a job; tell whether it was killed there, not at the end of a shorter run."""
+    process = processes.Process(target=run_until_killed, args=(path, job, instant), kwargs=more)
     process.start()
     process.join(60)
-    assert process.exitcode == -signal.SIGKILL
+    assert process.exitcode in (-signal.SIGKILL, SURVIVED)
+    return process.exitcode == -signal.SIGKILL
 
 
 @pytest.mark.process
-def test_a_language_model_is_asked_again_after_a_kill(base: tuple[Path, Counter[Any]], tmp_path: Path) -> None:
-    folder, _ = base
-    shutil.copy(folder / "base.db", tmp_path / "undisturbed.db")
-    more = {"now": SOON, "summarizer": Narrator()}
-    expected = finish(tmp_path / "undisturbed.db", **more)
-    with opened(tmp_path / "undisturbed.db", **more) as store:
+def test_a_language_model_is_asked_again_after_a_kill(base: Base, tmp_path: Path) -> None:
+    shutil.copy(base.folder / "base.db", tmp_path / "undisturbed.db")
+    expected = finish(tmp_path / "undisturbed.db", now=SOON)
+    with opened(tmp_path / "undisturbed.db", now=SOON) as store:
         written = store.one("SELECT count(*) FROM gist WHERE author = 'narrator'")
         assert written == store.one("SELECT count(*) FROM gist") > 10
-    chance = random.Random(3)
+    shutil.copy(base.folder / "base.db", tmp_path / "measured.db")
+    length = lengths(tmp_path / "measured.db", now=SOON)["summaries"]
     left = []
     for number in range(KILLS):
         path = tmp_path / f"{number}.db"
-        shutil.copy(folder / "base.db", path)
-        kill(path, "summaries", chance.uniform(0.0, 0.05), **more)
-        with opened(path, **more) as store:
+        shutil.copy(base.folder / "base.db", path)
+        assert kill(path, "summaries", instant(number, length), now=SOON)
+        with opened(path, now=SOON) as store:
             left.append(store.one("SELECT count(*) FROM gist WHERE rewrite = 1"))
-        assert finish(path, **more) == expected
-    assert any(0 < count < written for count in left)
+        assert finish(path, now=SOON) == expected
+    assert left == sorted(left, reverse=True) and min(left) > 0
+    assert sum(count < written for count in left) > KILLS / 2
 
 
 @pytest.mark.process
-def test_removing_the_oldest_rows_survives_kills(base: tuple[Path, Counter[Any]], tmp_path: Path) -> None:
+def test_removing_the_oldest_rows_survives_kills(base: Base, tmp_path: Path) -> None:
     path = tmp_path / "bound.db"
-    shutil.copy(base[0] / "undisturbed.db", path)
+    shutil.copy(base.folder / "undisturbed.db", path)
     with opened(path) as store:
-        first = store.all("SELECT id FROM node WHERE kind = 1 AND tier = 3 ORDER BY stamp, id")
-        bound = store.db.size_bytes() / 1e6 * 0.8
+        first = store.all("SELECT id FROM node WHERE kind = 1 AND text_id IS NULL ORDER BY stamp, id")
+        bound = store.db.size_bytes() / 1e6 * 0.93
+    shutil.copy(base.folder / "undisturbed.db", tmp_path / "measured.db")
+    length = lengths(tmp_path / "measured.db", max_db_mb=bound)["bound"]
+    assert length > 5 * KILLS
     chance = random.Random(7)
     for _ in range(KILLS):
-        kill(path, "bound", chance.uniform(0.0, 0.01), max_db_mb=bound)
+        # What all children did together is less than one that is left alone does.
+        assert kill(path, "bound", chance.randint(1, length // KILLS), max_db_mb=bound)
     with opened(path, max_db_mb=bound) as store:
         store.run()
-        left = store.all("SELECT id FROM node WHERE kind = 1 AND tier = 3 ORDER BY stamp, id")
+        left = store.all("SELECT id FROM node WHERE kind = 1 AND text_id IS NULL ORDER BY stamp, id")
         assert 0 < len(left) < len(first) and left == first[-len(left) :]
         assert store.db.size_bytes() <= bound * 1e6 and store.db.check() == []
