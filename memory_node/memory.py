@@ -231,6 +231,7 @@ class Memory:
         stale_after: age (s) at which its readings are stale; None: the setting of that name.
         """
         rooms, clean = self._writable(), checked_name("name", name)
+        rooms.context.stale_limits.pop(clean, None)
         if stale_after is not None:
             rooms.context.stale_limits[clean] = stale_after
         rooms.db.write(lambda tx: nodes.layer_id(tx, clean, is_internal_state))
@@ -275,6 +276,7 @@ class Memory:
             if name in table and not table[name].runtime:
                 raise InvalidArgument(name, "cannot change while the memory is open")
         rooms.settings.value = rooms.settings.value.changed(**changes)
+        rooms.track.max_age = rooms.settings.value.stale_after
 
     # ---- episodes and housekeeping
 

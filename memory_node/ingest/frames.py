@@ -78,6 +78,10 @@ class FrameResolver(Protocol):
         """
         ...
 
+    def wait_for(self, seconds: float) -> None:
+        """Let a transform be late by so much, where transforms come late."""
+        ...
+
     def add_base(self, frame: str) -> None:
         """Learn a name of the robot's base, as odometry gives it (child_frame_id)."""
         ...
@@ -122,6 +126,9 @@ class StaticMounts:
         turned = [tuple(sum(a * b for a, b in zip(row, c, strict=True)) for c in columns) for row in base.rotation]
         rotation = tuple((row[0], row[1], row[2]) for row in turned)
         return Transform((rotation[0], rotation[1], rotation[2]), base.apply(mount.translation))
+
+    def wait_for(self, seconds: float) -> None:
+        """See FrameResolver; mounts are known from the start."""
 
     def add_base(self, frame: str) -> None:
         """See FrameResolver. A frame with a mount of its own stays a sensor."""

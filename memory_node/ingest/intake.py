@@ -59,6 +59,7 @@ class Intake:
 
     Attributes:
         auto_store: False: the newest message of each layer is held until `release`.
+        layers: layer name -> its settings, which the next message finds; limits: how far stamps may lie.
         counts: layer name -> MessageCounts.
     """
 
@@ -88,7 +89,7 @@ class Intake:
         self._sink = sink
         self._resolver = resolver or StaticMounts(sink.settings.frame)
         self._delivery = Delivery(sink, self._resolver, self.counts)
-        self._limits = limits or StampLimits()
+        self.limits = limits or StampLimits()
         self._queue_size = queue_size
         self._steady = steady
         self._decode = decode
@@ -263,7 +264,7 @@ class Intake:
             if self._decode is not None:
                 arrival.message = self._decode(arrival.message, arrival.type_name)
             arrival.origin = origin_of(arrival.message)
-            arrival.stamped = sane_stamp(arrival.origin.stamp, arrival.received, self._limits)
+            arrival.stamped = sane_stamp(arrival.origin.stamp, arrival.received, self.limits)
         except Refused as refusal:
             self._refuse(name, str(refusal))
             return

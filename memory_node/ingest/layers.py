@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from memory_node.config import SettingSpec, checked, setting, table_of
 from memory_node.errors import InvalidArgument
+
+TOPIC_FORM = """a topic's name such as "/camera/found": letters, digits and _, no part beginning with a digit"""
+_TOPIC = re.compile(r"(~/|/)?[A-Za-z_{][\w{}]*(/[A-Za-z_{][\w{}]*)*", re.ASCII)
+_TYPE = re.compile(r"\w+/msg/\w+", re.ASCII)
+_BODY_TYPES = ("sensor_msgs/msg/JointState",)
 
 
 @dataclass(frozen=True)
@@ -18,7 +24,9 @@ class LayerSettings:
     topic: str = setting("", "Topic to listen to; must be given.")
     type: str = setting("", 'ROS type such as "std_msgs/msg/String"; empty: found out from the topic\'s publishers.')
     is_internal_state: bool = setting(
-        False, "The layer tells about the robot's own body; perception tools never return it, body_status does."
+        False,
+        "The layer tells about the robot's own body; perception tools never return it, body_status does. Left out it is"
+        " true where the type is given as sensor_msgs/msg/JointState.",
     )
     fields: tuple[str, ...] = setting(
         (), "Fields to keep of a message, dotted paths such as pose.position.x; empty: what the type's converter says."
@@ -26,20 +34,25 @@ class LayerSettings:
     label_map: tuple[str, ...] = setting(
         (), 'Labels of detections in other words, each as "from: to" ("62: tv"); "from:" leaves that label out.'
     )
-    min_confidence: float = setting(0.0, "Detections with less confidence are left out.", low=0.0, high=1.0)
+    min_confidence: float = setting(
+        0.0, "Detections with less confidence are left out.", low=0.0, high=1.0, runtime=True
+    )
     max_rate_hz: float = setting(
         2.0, "Messages kept a second of the node's clock, the newest ones; 0: all.", unit="Hz", low=0.0, high=10_000.0
     )
     min_change: float = setting(
         0.0,
-        "Body layers: store when the value moved by this much, or max_silence passed; 0: store every message.",
+        "Body layers: store when a number moved by this much, or max_silence passed; 0: store every message.",
         low=0.0,
+        runtime=True,
     )
     max_silence: float = setting(
-        5.0, "Longest time without a row while the value stays within min_change.", unit="s", low=0.0, high=1e6
+        5.0, "Longest time without a row while no number moves by min_change.", unit="s", low=0.0, high=1e6,
+        runtime=True,
     )
     stale_after: float = setting(
-        0.0, "Age at which a reading of this layer is stale; 0: the memory's stale_after.", unit="s", low=0.0, high=1e7
+        0.0, "Age at which a reading of this layer is stale; 0: the memory's stale_after.", unit="s", low=0.0, high=1e7,
+        runtime=True,
     )
     percentage_scale: float = setting(
         1.0,
@@ -48,10 +61,12 @@ class LayerSettings:
         high=1e6,
     )
     sensor_range: float = setting(
-        0.0, "How far this detector sees; 0: the memory's sensor_range.", unit="m", low=0.0, high=1000.0
+        0.0, "How far this detector sees; 0: the memory's sensor_range.", unit="m", low=0.0, high=1000.0,
+        runtime=True,
     )
     sensor_fov: float = setting(
-        0.0, "Horizontal angle that this detector sees; 0: the memory's sensor_fov.", unit="rad", low=0.0, high=6.2832
+        0.0, "Horizontal angle that this detector sees; 0: the memory's sensor_fov.", unit="rad", low=0.0, high=6.2832,
+        runtime=True,
     )
     trigger: str = setting(
         "", 'Store the newest message only when this topic fires, or so often: "/snapshot" or "0.2 Hz"; empty: always.'
@@ -74,7 +89,13 @@ class LayerSettings:
         for rule in self.label_map:
             if ":" not in rule:
                 raise InvalidArgument(f"{self.name}.label_map", f'got {rule!r}, allowed is "from: to"')
-        if self.trigger and self.trigger_rate is None and not self.trigger.lstrip("~").startswith("/"):
+        if self.topic and not _TOPIC.fullmatch(self.topic):
+            raise InvalidArgument(f"{self.name}.topic", f"got {self.topic!r}, allowed is {TOPIC_FORM}")
+        if self.type and not _TYPE.fullmatch(self.type):
+            allowed = 'allowed is "package/msg/Type", or empty'
+            raise InvalidArgument(f"{self.name}.type", f"got {self.type!r}, {allowed}")
+        topic = self.trigger_topic
+        if topic and not (_TOPIC.fullmatch(topic) and topic.startswith(("/", "~/"))):
             raise InvalidArgument(f"{self.name}.trigger", f'got {self.trigger!r}, allowed is "/topic" or "0.2 Hz"')
 
     @property
@@ -116,6 +137,7 @@ def layer_from(name: str, values: Mapping[str, Any]) -> LayerSettings:
     for key in known:
         if key not in _TABLE:
             raise InvalidArgument(f"{name}.{key}", f"no such setting of a layer; there are: {', '.join(_TABLE)}")
+    known.setdefault("is_internal_state", known.get("type") in _BODY_TYPES)
     layer = LayerSettings(name, **known)
     if not layer.topic:
         raise InvalidArgument(f"{name}.topic", f"missing; write  {name}: {{topic: /some_topic}}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from memory_node.config import Settings, SettingSpec, checked, settings_table
@@ -30,8 +30,9 @@ def _row(
     low: float = -math.inf,
     high: float = math.inf,
     choices: tuple[str, ...] = (),
+    runtime: bool = False,
 ) -> SettingSpec:
-    return SettingSpec(name, type(default), default, doc, unit, low, high, choices, runtime=False)
+    return SettingSpec(name, type(default), default, doc, unit, low, high, choices, runtime)
 
 
 _NODE = (
@@ -54,11 +55,22 @@ _NODE = (
         for name, spec in layer_table().items()
         if name in _SHARED
     ),
-    _row("position_max_stddev", 0.0, "Poses with a larger deviation are refused; 0: no limit.", "m", 0.0, 1e6),
+    _row(
+        "position_max_stddev", 0.0, "Poses with a larger deviation are refused; 0: no limit.", "m", 0.0, 1e6,
+        runtime=True,
+    ),
     _row("base_frame", "base_link", "Frame of the robot's base; odometry's child_frame_id is known as well."),
-    _row("frame_timeout", 1.0, "How long a message waits for a transform that is late (with tf2).", "s", 0.0, 60.0),
-    _row("stamp_max_ahead", 5.0, "A stamp farther ahead of the clock gives way to the time of arrival.", "s", 0.0, 1e9),
-    _row("stamp_max_age", 600.0, "A stamp farther behind gives way to the time of arrival.", "s", 0.0, 1e9),
+    _row(
+        "frame_timeout", 1.0, "How long a message waits for a transform that is late (with tf2).", "s", 0.0, 60.0,
+        runtime=True,
+    ),
+    _row(
+        "stamp_max_ahead", 5.0, "A stamp farther ahead of the clock gives way to the time of arrival.", "s", 0.0, 1e9,
+        runtime=True,
+    ),
+    _row(
+        "stamp_max_age", 600.0, "A stamp farther behind gives way to the time of arrival.", "s", 0.0, 1e9, runtime=True
+    ),
     _row(
         "embedder.model",
         "all-MiniLM-L6-v2",
@@ -77,9 +89,14 @@ _NODE = (
 )
 
 
+_DEFAULTS = {"fold_repeats": True}
+"""Where the node differs from the engine: topics repeat themselves, a program records what it means to keep."""
+
+
 def node_table() -> dict[str, SettingSpec]:
     """Return the node's own parameters by name, then those of the memory."""
-    return {spec.name: spec for spec in _NODE} | settings_table()
+    memory = {n: replace(s, default=_DEFAULTS.get(n, s.default)) for n, s in settings_table().items()}
+    return {spec.name: spec for spec in _NODE} | memory
 
 
 @dataclass(frozen=True)
@@ -102,6 +119,33 @@ class Parameters:
 
     def __getitem__(self, name: str) -> Any:
         return self.values[name]
+
+    def has(self, name: str) -> bool:
+        """Whether a parameter is of the table or a setting of one of the layers."""
+        return self._spec(name) is not None
+
+    def _spec(self, name: str) -> SettingSpec | None:
+        layer, _, setting = name.partition(".")
+        return layer_table().get(setting) if layer in self["layers"] else node_table().get(name)
+
+    def changed(self, changes: Mapping[str, Any]) -> Parameters:
+        """Return the parameters with some changed at run time, each checked.
+
+        Raises:
+            InvalidArgument: a value is wrong, or the parameter cannot change.
+        """
+        values, layers = dict(self.values), {layer.name: layer for layer in self.layers}
+        for name, value in changes.items():
+            spec = self._spec(name)
+            if spec is None or not spec.runtime:
+                raise InvalidArgument(name, "cannot change while the node runs")
+            if name in values:
+                values[name] = checked(name, value, spec)
+            else:
+                layer, _, setting = name.partition(".")
+                layers[layer] = replace(layers[layer], **{setting: checked(name, value, spec)})
+        settings = Settings(**{name: values[name] for name in settings_table()})
+        return replace(self, values=values, settings=settings, layers=tuple(layers.values()))
 
     @property
     def stamp_limits(self) -> StampLimits:
@@ -135,18 +179,6 @@ def read(given: Mapping[str, Any]) -> Parameters:
     likely = sorted(known | {f"{name}.{key}" for name in names for key in layer_table()})
     unread = {name: next(iter(difflib.get_close_matches(name, likely, 1)), "") for name in given if name not in known}
     return Parameters(values, settings, (*_odometry(values), *layers), mounts, unread)
-
-
-def check_change(name: str, value: Any) -> Any:
-    """Return the value of a parameter that is changed at run time, as its type.
-
-    Raises:
-        InvalidArgument: it is wrong, or the parameter cannot change.
-    """
-    spec = node_table().get(name)
-    if spec is None or not spec.runtime:
-        raise InvalidArgument(name, "cannot change while the node runs")
-    return checked(name, value, spec)
 
 
 def _is_unset(value: Any) -> bool:

@@ -5,12 +5,17 @@ from __future__ import annotations
 import bisect
 import math
 import threading
+from collections import deque
 
 from memory_node.graph import Pose, Position
 
 NS = 1_000_000_000
 MAX_COORDINATE = 1e8
 """Farthest believable coordinate, m: beyond any projected map of the Earth, so whatever lies farther is a fault."""
+
+
+_PATH_PERIOD = NS // 2
+_PATH_POSES = 7200
 
 
 def is_sane_position(position: Position) -> bool:
@@ -45,6 +50,7 @@ class PositionTrack:
         self._lock = threading.Lock()
         self._stamps: list[int] = []
         self._poses: list[Pose] = []
+        self._path: deque[Pose] = deque(maxlen=_PATH_POSES)
 
     def add(self, pose: Pose) -> str:
         """Take a pose; return "" or the reason why it was refused. A late pose is put in its place."""
@@ -60,6 +66,8 @@ class PositionTrack:
                 return ""
             self._stamps.insert(at, pose.stamp)
             self._poses.insert(at, pose)
+            if not self._path or pose.stamp - self._path[-1].stamp >= _PATH_PERIOD:
+                self._path.append(pose)
             if len(self._stamps) > 2 * self._capacity:  # now and then: dropping the first of a list each time is slow
                 del self._stamps[: -self._capacity], self._poses[: -self._capacity]
         return ""
@@ -107,16 +115,21 @@ class PositionTrack:
             after = bisect.bisect_right(self._stamps, stamp)
             return self._poses[after - 1] if after else None
 
-    def since(self, stamp: int) -> list[Pose]:
-        """Return the poses stamped at or after `stamp`, oldest first."""
+    def path(self, start: int) -> list[Pose]:
+        """Return poses from `start` (ns) on, two a second of up to the last hour, oldest first, and the newest."""
         with self._lock:
-            return self._poses[bisect.bisect_left(self._stamps, stamp) :]
+            poses = [pose for pose in self._path if pose.stamp >= start]
+            newest = self._poses[-1] if self._poses else None
+        if newest is not None and newest.stamp >= start and (not poses or newest.stamp > poses[-1].stamp):
+            poses.append(newest)
+        return poses
 
     def clear(self) -> None:
         """Forget all poses: the clock or the frame is another one now."""
         with self._lock:
             self._stamps.clear()
             self._poses.clear()
+            self._path.clear()
 
     def __len__(self) -> int:
         with self._lock:

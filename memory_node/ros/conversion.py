@@ -67,6 +67,8 @@ def parsed_metadata(argument: str, text: str) -> dict[str, Any] | None:
         value = json.loads(text)
     except ValueError as error:
         raise InvalidArgument(argument, f"is no JSON: {error}") from error
+    except RecursionError:
+        raise InvalidArgument(argument, "is nested too deep") from None
     if not isinstance(value, dict):
         raise InvalidArgument(argument, 'must be a JSON object such as {"key": 1}')
     return value

@@ -16,7 +16,7 @@ from memory_node.config import SettingSpec
 from memory_node.errors import InvalidArgument
 from memory_node.ingest.delivery import ODOMETRY
 from memory_node.ingest.layers import layer_table
-from memory_node.ingest.parameters import MOUNTS, Parameters, check_change, node_table, read
+from memory_node.ingest.parameters import MOUNTS, Parameters, node_table, read
 
 _OWN = ("use_sim_time", "start_type_description_service")
 
@@ -78,16 +78,15 @@ def _declare(node: Node, name: str, value: Any, spec: SettingSpec) -> None:
     node.declare_parameter(name, value, descriptor, ignore_override=True)
 
 
-def follow_changes(node: Node, apply: Callable[[dict[str, Any]], None]) -> None:
-    """Check changes of parameters and hand them to `apply`, all of one request or none.
+def follow_changes(node: Node, parameters: Parameters, apply: Callable[[dict[str, Any]], None]) -> None:
+    """Hand changes of parameters to `apply`, names and values of one request at once.
 
-    `apply` gets names and checked values; what it raises as InvalidArgument refuses the request.
+    What it raises as InvalidArgument refuses the request.
     """
 
     def on_set(changed: list[Parameter]) -> SetParametersResult:
-        ours = [p for p in changed if p.name in node_table()]
         try:
-            apply({p.name: check_change(p.name, p.value) for p in ours})
+            apply({p.name: p.value for p in changed if parameters.has(p.name)})
         except InvalidArgument as error:
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)

@@ -25,11 +25,9 @@ class TfFrames(StaticMounts):
         memory_frame: str,
         base_frame: str,
         mounts: Mapping[str, Sequence[float]],
-        patience: float,
     ) -> None:
         """Listen to /tf and /tf_static in the node's own executor."""
         super().__init__(memory_frame, base_frame, mounts)
-        self.patience = patience
         self._buffer = tf2_ros.Buffer(node=node)
         self._listener = tf2_ros.TransformListener(self._buffer, node)
 
@@ -45,15 +43,19 @@ class TfFrames(StaticMounts):
         at, turn = found.translation, found.rotation
         return Transform.of_quaternion((at.x, at.y, at.z), turn.x, turn.y, turn.z, turn.w)
 
+    def wait_for(self, seconds: float) -> None:
+        """See FrameResolver."""
+        self.patience = seconds
+
     def reset(self) -> None:
         """Forget all transforms but the static ones."""
         self._buffer.clear()
 
 
 def frame_resolver(
-    node: Node, memory_frame: str, base_frame: str, mounts: Mapping[str, Sequence[float]], patience: float
+    node: Node, memory_frame: str, base_frame: str, mounts: Mapping[str, Sequence[float]]
 ) -> FrameResolver:
     """Return what finds the way from a sensor's frame to the memory's, with tf2 when it is installed."""
     if tf2_ros is None:
         return StaticMounts(memory_frame, base_frame, mounts)
-    return TfFrames(node, memory_frame, base_frame, mounts, patience)
+    return TfFrames(node, memory_frame, base_frame, mounts)

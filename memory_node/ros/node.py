@@ -18,11 +18,13 @@ from rclpy.qos import QoSProfile
 from rclpy.serialization import deserialize_message
 from robot_memory.msg import MemoryStatus
 
+from memory_node.config import settings_table
 from memory_node.errors import ClosedError, InvalidArgument, MemoryNodeError
 from memory_node.graph import Position
 from memory_node.ingest.delivery import ODOMETRY
 from memory_node.ingest.frames import FrameResolver
 from memory_node.ingest.intake import Intake
+from memory_node.ingest.parameters import Parameters
 from memory_node.memory import Memory
 from memory_node.protocols import Embedder
 from memory_node.rooms import preload
@@ -81,11 +83,10 @@ class MemoryNode(LifecycleNode):
         self.given_embedder = embedder
         simulated = self.get_parameter("use_sim_time").value
         self.clock = RosClock(self.get_clock(), bool(simulated))
-        self._changes: dict[str, Any] = {}
         self._open: _Open | None = None
         self._active = False
         self._transition = threading.RLock()
-        follow_changes(self, self._change)
+        follow_changes(self, self.parameters, self._change)
 
     def create_subscription(self, msg_type: Any, topic: str, *arguments: Any, **more: Any) -> Any:
         """Hear `/clock`, which rclpy subscribes to, in a node of its own.
@@ -223,14 +224,9 @@ class MemoryNode(LifecycleNode):
 
     def _change(self, changes: dict[str, Any]) -> None:
         with self._transition:
-            self._changes |= changes
+            self.parameters = self.parameters.changed(changes)
             if self._open is not None and changes:
-                self._open.change(changes)
-
-    @property
-    def changes(self) -> dict[str, Any]:
-        """Settings that were changed since the start."""
-        return dict(self._changes)
+                self._open.apply(self.parameters)
 
 
 class _Open:
@@ -241,7 +237,7 @@ class _Open:
         path = database_path(
             parameters.settings.db_path, Path(os.environ.get("ROS_HOME", "~/.ros")), node.get_namespace()
         )
-        settings = parameters.settings.changed(db_path=str(path), **node.changes)
+        settings = parameters.settings.changed(db_path=str(path))
         preload()  # now, while no topic waits for its callback
         self._loading = None if node.given_embedder else embedder(parameters)
         self.memory = Memory.open(
@@ -250,23 +246,18 @@ class _Open:
             clock=node.clock,
             settings=settings,
         )
-        for layer in parameters.layers:
-            if layer.name != ODOMETRY:
-                self.memory.declare_layer(layer.name, layer.is_internal_state, layer.stale_after or None)
-        self.memory.track.max_stddev = parameters["position_max_stddev"]
         self.resolver: FrameResolver = frame_resolver(
-            node, settings.frame, parameters["base_frame"], parameters.mounts, parameters["frame_timeout"]
+            node, settings.frame, parameters["base_frame"], parameters.mounts
         )
         self.intake = Intake(
             self.memory,
             parameters.layers,
             node.clock,
             self.resolver,
-            parameters.stamp_limits,
-            parameters["queue_size"],
-            settings.auto_store,
+            queue_size=parameters["queue_size"],
             decode=lambda data, type_name: deserialize_message(data, message_class(type_name)),
         )
+        self.apply(parameters)
         self.subscriptions = Subscriptions(node, self.intake, parameters.layers)
         self.reporting = Reporting(
             node, self.memory, self.intake, self.subscriptions, SilentClockWatch(node, node.clock)
@@ -303,9 +294,17 @@ class _Open:
             self.intake.release()
         self.memory.flush()
 
-    def change(self, changes: dict[str, Any]) -> None:
-        self.memory.configure(**changes)
-        self.intake.auto_store = self.memory.settings.auto_store
+    def apply(self, parameters: Parameters) -> None:
+        """Let everything that may change at run time be as the parameters say."""
+        table, settings = settings_table(), parameters.settings
+        self.memory.configure(**{name: getattr(settings, name) for name in table if table[name].runtime})
+        self.memory.track.max_stddev = parameters["position_max_stddev"]
+        self.resolver.wait_for(parameters["frame_timeout"])
+        self.intake.auto_store, self.intake.limits = settings.auto_store, parameters.stamp_limits
+        for layer in parameters.layers:
+            self.intake.layers[layer.name] = layer
+            if layer.name != ODOMETRY:
+                self.memory.declare_layer(layer.name, layer.is_internal_state, layer.stale_after or None)
 
     def close(self) -> None:
         try:

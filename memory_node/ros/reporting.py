@@ -109,7 +109,7 @@ class Reporting:
         now = self._node.clock.now_ns()
         entities = self._memory.entity_query(limit=MOST).entities
         gists = self._memory.search_gists(limit=MOST).gists
-        path = self._memory.track.since(now - round(self._node.parameters["path_minutes"] * _MINUTE))
+        path = self._memory.track.path(now - round(self._node.parameters["path_minutes"] * _MINUTE))
         shown = (entities, gists, path[-1].position if path else None)
         if shown != self._shown:
             self._shown = shown

@@ -32,6 +32,12 @@ def test_f15_empty_lists_are_unset_and_integers_are_numbers() -> None:
         ("fields", [1, 2], "a.fields: got [1, 2], allowed is a list of strings"),
         ("label_map", ["tv"], "a.label_map: got 'tv', allowed is \"from: to\""),
         ("trigger", "often", "a.trigger: got 'often', allowed is \"/topic\" or \"0.2 Hz\""),
+        ("trigger", "/1st", "a.trigger: got '/1st', allowed is"),
+        *(
+            ("topic", name, f"a.topic: got {name!r}, allowed is a topic's name such as \"/camera/found\"")
+            for name in ("bad topic", "/a/", "//a", "/1st", "/a/2nd", "~a", "/caf\u00e9", "a.b", "/")
+        ),
+        ("type", "std_msgs/String", "a.type: got 'std_msgs/String', allowed is \"package/msg/Type\""),
         ("topics", "/b", "a.topics: no such setting of a layer; there are: topic, type"),
     ],
 )
@@ -40,6 +46,20 @@ def test_wrong_values_are_refused_by_name(setting: str, value: Any, said: str) -
         layer_from("a", {"topic": "/a", setting: value})
     assert said in str(error.value)
     assert error.value.argument == f"a.{setting}"
+
+
+@pytest.mark.parametrize("name", ["a", "/a", "/a/b_1", "~/a", "_a/B2", "/{node}/a", "a__b"])
+def test_names_of_topics_are_those_of_ros(name: str) -> None:
+    assert layer_from("a", {"topic": name}).topic == name
+
+
+@pytest.mark.parametrize(
+    ("more", "internal"),
+    [({}, True), ({"is_internal_state": False}, False), ({"is_internal_state": True}, True)],
+)
+def test_joints_are_of_the_body_unless_said_otherwise(more: dict[str, bool], internal: bool) -> None:
+    joints = layer_from("joints", {"topic": "/joint_states", "type": "sensor_msgs/msg/JointState", **more})
+    assert joints.is_internal_state is internal
 
 
 def test_a_layer_without_topic_is_refused_with_the_right_form() -> None:

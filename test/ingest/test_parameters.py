@@ -8,7 +8,8 @@ import yaml
 
 from memory_node.config import Settings
 from memory_node.errors import InvalidArgument
-from memory_node.ingest.parameters import check_change, node_table, read
+from memory_node.ingest.layers import layer_table
+from memory_node.ingest.parameters import node_table, read
 
 DETECTIONS = "robot_memory/msg/DetectionArray"
 ROOT = Path(__file__).resolve().parents[2]
@@ -42,12 +43,12 @@ def test_the_shipped_file_gives_the_defaults_but_where_it_says_so() -> None:
         for name, spec in node_table().items()
     }
     differ = {name for name in defaults if given[name] != defaults[name]}
-    assert differ == {"layers", "fold_repeats"}
+    assert differ == {"layers"}
 
 
 def test_without_parameters_there_are_defaults_and_only_odometry() -> None:
     parameters = read({})
-    assert parameters.settings == Settings()
+    assert parameters.settings == Settings(fold_repeats=True)
     assert [(layer.name, layer.topic, layer.max_rate_hz) for layer in parameters.layers] == [("odometry", "odom", 0.0)]
 
 
@@ -89,6 +90,9 @@ def test_f15_empty_lists_are_unset(empty: Any) -> None:
             {"layers": ["a"], "a.topic": "/a", "a.type": DETECTIONS, "a.is_internal_state": True},
             "a.is_internal_state: got True, allowed is false: detections are perception",
         ),
+        ({"odometry.topic": "bad topic!"}, "odometry.topic: got 'bad topic!', allowed is a topic's name such as"),
+        ({"layers": ["a"], "a.topic": "/a//b"}, "a.topic: got '/a//b', allowed is a topic's name such as"),
+        ({"layers": ["a"], "a.topic": "/a", "a.type": "std_msgs/String"}, "a.type: got 'std_msgs/String', allowed is"),
         ({"sensor_frames.cam": "front"}, "sensor_frames.cam: got 'front'"),
     ],
 )
@@ -108,13 +112,27 @@ def test_names_that_nothing_reads_are_told_with_what_may_be_meant() -> None:
 
 
 def test_only_thresholds_and_weights_change_at_run_time() -> None:
-    assert check_change("recency_weight", 1) == 1.0
+    parameters = read({"layers": ["a"], "a.topic": "/a"})
+    changed = parameters.changed({"recency_weight": 1, "stamp_max_age": 5.0, "a.min_confidence": 0.5})
+    assert changed.settings.recency_weight == 1.0 and changed.stamp_limits.max_age == 5.0
+    assert [layer.min_confidence for layer in changed.layers] == [0.0, 0.5]
+    assert parameters.settings.recency_weight == 0.0 and parameters.has("a.topic") and not parameters.has("b.topic")
     with pytest.raises(
         InvalidArgument, match="recency_weight: got 11.0, allowed is a number at least 0 and at most 10"
     ):
-        check_change("recency_weight", 11.0)
+        parameters.changed({"recency_weight": 11.0})
     with pytest.raises(InvalidArgument, match="db_path: cannot change while the node runs"):
-        check_change("db_path", "other.db")
+        parameters.changed({"db_path": "other.db"})
+    with pytest.raises(InvalidArgument, match="a.topic: cannot change while the node runs"):
+        parameters.changed({"a.topic": "/b"})
+    with pytest.raises(InvalidArgument, match="a.min_confidence: got 2.0, allowed is a number at least 0"):
+        parameters.changed({"a.min_confidence": 2.0})
+
+
+def test_thresholds_can_be_changed() -> None:
+    runtime = {name for name, spec in (node_table() | layer_table()).items() if spec.runtime}
+    assert {"position_max_stddev", "frame_timeout", "stamp_max_ahead", "stamp_max_age", "stale_after"} < runtime
+    assert {"min_confidence", "min_change", "max_silence", "sensor_range", "sensor_fov"} < runtime
 
 
 def test_every_parameter_has_a_description() -> None:

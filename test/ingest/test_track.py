@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import pytest
 
@@ -97,7 +98,8 @@ def test_late_poses_are_put_in_their_place_and_equal_stamps_replace() -> None:
     track = PositionTrack()
     for seconds, x in ((1.0, 1.0), (3.0, 3.0), (2.0, 5.0), (3.0, 4.0)):
         track.add(pose(seconds, x))
-    assert [(p.stamp // NS, p.position[0]) for p in track.since(0)] == [(1, 1.0), (2, 5.0), (3, 4.0)]
+    found = [track.at(seconds * NS) for seconds in (1, 2, 3)]
+    assert [p and p.position[0] for p in found] == [1.0, 5.0, 4.0] and len(track) == 3
 
 
 def test_the_track_is_bounded() -> None:
@@ -114,3 +116,16 @@ def test_clear_forgets_everything() -> None:
     track.add(pose(1.0))
     track.clear()
     assert track.latest is None and track.at(NS) is None and len(track) == 0
+
+
+@pytest.mark.parametrize("rate", [20, 100])
+def test_the_path_goes_back_an_hour_at_any_rate(rate: int) -> None:
+    track = PositionTrack(capacity=64)
+    for i in range(rate * 600):
+        track.add(Pose(i * NS // rate, (float(i), 0.0, 0.0), 0.0))
+    path = track.path(300 * NS)
+    assert path[0].stamp == 300 * NS and path[-1].stamp == (rate * 600 - 1) * NS // rate
+    assert len(path) == 601
+    assert all(b.stamp - a.stamp == NS // 2 for a, b in pairwise(path[:-1]))
+    track.clear()
+    assert track.path(0) == []

@@ -175,6 +175,26 @@ def test_weights_change_at_run_time_and_wrong_values_are_refused(world: tuple[An
     assert node.memory.settings.recency_weight == 0.0
 
 
+def test_metadata_nested_without_end_is_named(world: tuple[Any, Peer]) -> None:
+    _, other = world
+    for service in ("store_specific_memory", "start_episode"):
+        more = {"text": "x"} if service == "store_specific_memory" else {"name": "x"}
+        answer = other.call(service, metadata='{"a": ' * 100_000 + "1" + "}" * 100_000, **more)
+        assert not answer.success and answer.message == "metadata: is nested too deep"
+
+
+def test_an_endless_span_is_all_the_time_there_was(world: tuple[Any, Peer]) -> None:
+    _, other = world
+    assert other.call("get_current_context", recent_minutes=1e300).recent
+
+
+def test_a_note_is_refused_in_a_layer_of_the_body(world: tuple[Any, Peer]) -> None:
+    node, other = world
+    node.memory.declare_layer("battery", True)
+    refused = other.call("store_specific_memory", text="swapped", layer="battery")
+    assert not refused.success and "layer: 'battery' tells of the robot's own body" in refused.message
+
+
 def test_every_parameter_describes_itself(world: tuple[Any, Peer]) -> None:
     _, other = world
     names = ["flush_interval", "db_path", "scene.topic"]
@@ -253,3 +273,26 @@ def test_the_status_has_every_layer(world: tuple[Any, Peer]) -> None:
     assert [layer.name for layer in status.layers] == ["odometry", "scene", "detections"]
     assert status.frame_id == "map" and status.observations >= 4 and status.session >= 1
     assert {job.name for job in other.call("get_jobs").jobs} >= {"episodes", "gists"}
+
+
+def test_thresholds_of_the_node_and_of_layers_change_at_run_time(world: tuple[Any, Peer]) -> None:
+    node, other = world
+    before = node.parameters
+    try:
+        for name in ("position_max_stddev", "frame_timeout", "stamp_max_ahead", "stamp_max_age", "stale_after"):
+            assert set_parameter(other, name, double_value=7.0).successful, name
+        rooms = node._rooms
+        assert (rooms.memory.track.max_stddev, rooms.memory.track.max_age) == (7.0, 7.0)
+        assert (rooms.intake.limits.max_ahead, rooms.intake.limits.max_age) == (7.0, 7.0)
+        assert set_parameter(other, "detections.min_confidence", double_value=0.5).successful
+        found = [Detection(label="sure", confidence=0.6), Detection(label="unsure", confidence=0.4)]
+        other.publish("/detections", DetectionArray(detections=found))
+        wait_until(lambda: [r for r in other.rows("detections") if r.text == "sure"], "the sure one")
+        assert not [r for r in other.rows("detections") if r.text == "unsure"]
+        wrong = set_parameter(other, "detections.min_confidence", double_value=1.5)
+        assert not wrong.successful and "detections.min_confidence" in wrong.reason and "1.5" in wrong.reason
+        fixed = set_parameter(other, "detections.topic", string_value="/other")
+        assert not fixed.successful and "detections.topic" in fixed.reason
+    finally:
+        names = ("position_max_stddev", "frame_timeout", "stamp_max_ahead", "stamp_max_age", "stale_after")
+        node._change({name: before[name] for name in names} | {"detections.min_confidence": 0.0})

@@ -29,8 +29,13 @@ from memory_node.ros.services import SERVICES
 
 ROOT = Path(__file__).resolve().parents[2]
 TYPES = {spec.name: spec.type for spec in SERVICES}
-QUIET: dict[str, Any] = {"embedder": {"model": ""}, "markers_period": 0.0, "diagnostics_period": 0.0}
-"""Parameters of a node that loads no model and publishes nothing by itself."""
+QUIET: dict[str, Any] = {
+    "embedder": {"model": ""},
+    "markers_period": 0.0,
+    "diagnostics_period": 0.0,
+    "fold_repeats": False,
+}
+"""Parameters of a node that loads no model, publishes nothing by itself and makes a row of each message."""
 
 
 _domains = itertools.cycle(random.SystemRandom().sample(range(20, 101), 81))

@@ -14,7 +14,6 @@ from typing import Any
 from memory_node.graph import Detection, Position
 from memory_node.ingest.layers import LayerSettings
 
-
 UNSET: Position = (0.0, 0.0, 0.0)
 """What a position says that nobody set."""
 

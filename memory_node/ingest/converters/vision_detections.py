@@ -12,6 +12,7 @@ from memory_node.ingest.converters.reading import clean, number, origin_of, poin
 from memory_node.ingest.converters.screening import Screening
 from memory_node.ingest.layers import LayerSettings
 
+
 def convert(message: Any, layer: LayerSettings) -> DetectionsPercept:
     """Return each detection under its best hypothesis; where it is comes from 3-D boxes only.
 
