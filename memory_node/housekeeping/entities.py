@@ -177,8 +177,8 @@ def _kin_labels(conn: sqlite3.Connection, labels: set[str], threshold: float) ->
     matrix = np.stack([known[name] for name in names]) if names else np.empty((0, 0), dtype=np.float32)
     found = {label: [label] for label in labels}
     for label in labels & known.keys():
-        cosines = matrix @ known[label]
-        found[label] += [names[i] for i in np.flatnonzero(cosines >= threshold) if names[i] != label]
+        near = [names[i] for i in np.flatnonzero(matrix @ known[label] >= threshold) if names[i] != label]
+        found[label] += [name for name in near if association.may_be_one(label, name)]
     return found
 
 

@@ -39,10 +39,35 @@ NO_PLACE = 0.6 * UNMATCHED
 """Cost of a match that place has no say in."""
 
 
+_OPPOSITES = """
+left right; front back rear; upper lower middle; top bottom; inner outer; inside outside; open closed shut;
+north south east west; first second third fourth fifth last; on off; full empty; near far; male female; man woman;
+boy girl; big large small little; black white red green blue yellow orange brown grey gray purple pink
+"""
+OPPOSITES = tuple(frozenset(family.split()) for family in _OPPOSITES.split(";"))
+"""Words of which a thing has one of a family at a time."""
+
+
 def normalise_label(label: str) -> str:
     """Return a class name as labels are compared: NFKC, lower case, blanks for hyphens and underscores."""
     text = unicodedata.normalize("NFKC", label).casefold()
     return " ".join(text.replace("_", " ").replace("-", " ").split())
+
+
+def may_be_one(label: str, other: str) -> bool:
+    """Tell whether two normalised labels can name one thing, however near they are in meaning.
+
+    They can't when their numbers or single letters differ ("chair 1", "chair 2"), or when one says of its thing what
+    the other denies of its own ("left door", "right door").
+    """
+    words, others = set(label.split()), set(other.split())
+    if {word for word in words if _is_id(word)} != {word for word in others if _is_id(word)}:
+        return False
+    return not any(words & family and others & family and words & family != others & family for family in OPPOSITES)
+
+
+def _is_id(word: str) -> bool:
+    return len(word) == 1 or any(character.isdigit() for character in word)
 
 
 def usable(position: Position | None) -> Position | None:

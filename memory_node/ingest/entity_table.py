@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from memory_node.graph import PositionSource
+from memory_node.ingest.association import may_be_one
 from memory_node.storage.entities import EntityState
 
 if TYPE_CHECKING:
@@ -178,7 +179,7 @@ class Kin:
             self._found.clear()
 
     def of(self, label: str, threshold: float) -> list[str]:
-        """Return the labels whose cosine with label is at least threshold, label itself first."""
+        """Return the labels that may name the same thing, their cosine at least threshold; label itself first."""
         known = self._found.get((label, threshold))
         if known is None:
             known = self._found[label, threshold] = [label, *self._near(label, threshold)]
@@ -189,4 +190,5 @@ class Kin:
             return []
         names = list(self._vectors)
         cosines = np.stack([self._vectors[name] for name in names]) @ self._vectors[label]
-        return [name for name, cosine in zip(names, cosines, strict=True) if cosine >= threshold and name != label]
+        near = [name for name, cosine in zip(names, cosines, strict=True) if cosine >= threshold and name != label]
+        return [name for name in near if may_be_one(label, name)]

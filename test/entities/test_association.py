@@ -76,3 +76,23 @@ def test_doubt_costs_as_much_as_the_odds_that_a_look_shows_the_thing() -> None:
     assert sure == pytest.approx(0.0, abs=0.1)
     assert even == pytest.approx(2.0 * math.log(9.0) - 2.0 * math.log(0.45 / 0.55) - 0.5)
     assert gone == 8.0
+
+
+@pytest.mark.parametrize(
+    ("label", "other", "one"),
+    [
+        ("56", "62", False),
+        ("chair 1", "chair 2", False),
+        ("chair 1", "chair", False),
+        ("rack a", "rack b", False),
+        ("left door", "right door", False),
+        ("upper shelf", "lower shelf", False),
+        ("red cup", "blue cup", False),
+        ("red cup", "cup", True),
+        ("left door", "left doorway", True),
+        ("sofa", "couch", True),
+    ],
+)
+def test_labels_that_differ_in_a_number_or_an_opposite_never_name_one_thing(label: str, other: str, one: bool) -> None:
+    assert association.may_be_one(label, other) is one
+    assert association.may_be_one(other, label) is one

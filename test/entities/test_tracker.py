@@ -76,6 +76,18 @@ def test_labels_near_in_meaning_may_be_one_thing(tmp_path: Path) -> None:
         assert [(entity.name, entity.sightings) for entity in scene.known()] == [("sofa", 2), ("dog", 1)]
 
 
+def test_numbers_and_sides_near_in_meaning_are_two_things(tmp_path: Path) -> None:
+    near = (np.float32([1.0, 0.0]), np.float32([0.9, math.sqrt(0.19)]))
+    for labels in (("56", "62"), ("chair 1", "chair 2"), ("left door", "right door")):
+        folder = tmp_path / labels[0]
+        folder.mkdir()
+        with Scene(folder, dict(zip(labels, near, strict=True))) as scene:
+            for _ in range(2):
+                scene.look((labels[0], A), at=FACING_A)
+                scene.look((labels[1], (2.2, 0.0, 0.5)), at=FACING_A)
+            assert [(entity.name, entity.sightings) for entity in scene.known()] == [(label, 2) for label in labels]
+
+
 def test_the_gate_for_measured_places_is_a_setting(tmp_path: Path) -> None:
     with Scene(tmp_path, entity_gate_measured=0.2) as scene:
         scene.look(("cup", A), at=FACING_A)
