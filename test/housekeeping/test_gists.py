@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -94,6 +95,29 @@ def test_a_parked_robot_is_summarised_within_its_memory_bound(store: Store) -> N
     assert store.one("SELECT sum(observation_count) FROM gist") == 100_000
     assert all(gist.radius == pytest.approx(0.0, abs=1e-9) for gist in store.gists())
     assert len(store.gists()) <= 20
+
+
+def test_a_parked_robots_rows_come_to_dbscan_as_few_weighed_points(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """F41: localisation wanders over 4 x 4 m, which is more than eps, so that DBSCAN is really asked."""
+    from sklearn.cluster import DBSCAN
+
+    given: list[tuple[int, int]] = []
+    fit = DBSCAN.fit
+
+    def counted(self: Any, points: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        given.append((len(points), int(sample_weight.sum())))
+        return fit(self, points, y, sample_weight)
+
+    monkeypatch.setattr(DBSCAN, "fit", counted)
+    series(store, 100_000, "1.5 + i * 7919 % 4001 / 1000.0, 2.5 + i * 104729 % 4001 / 1000.0, 0")
+    store.clock.advance(2000)
+    store.run("gists")
+    assert sum(rows for _, rows in given) == 100_000 and len(given) == 100_000 / gists.MAX_STRETCH
+    assert max(points for points, _ in given) <= (4.0 / 3.0 * clusters.CELLS_PER_EPS + 2) ** 2
+    assert store.one("SELECT sum(observation_count) FROM gist") == 100_000
+    assert all(gist.radius <= store.settings.consolidation_max_radius for gist in store.gists())
 
 
 def test_an_even_drive_becomes_many_local_gists_of_bounded_radius_and_text(store: Store) -> None:
