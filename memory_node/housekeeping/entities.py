@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import sqlite3
 from collections.abc import Iterable, Sequence
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from memory_node.errors import InvalidArgument
+from memory_node.errors import InvalidArgument, SummarizerUnreachable
 from memory_node.graph import NO_ID, Detection, EdgeType, Kind, Look, Node, Pose, PositionSource
 from memory_node.housekeeping.asking import ask
 from memory_node.housekeeping.runtime import JobContext, StepResult
@@ -24,10 +25,14 @@ from memory_node.storage.ids import id_table
 if TYPE_CHECKING:
     from memory_node.storage.database import Transaction
 
+log = logging.getLogger(__name__)
+
 BATCH = 100
 """Changed entities that one installment compares."""
 TEXTS = 20
 """Observations that a language model reads at once."""
+TRIES = 3
+"""Runs in which a language model may fail at one text before the others go on without it."""
 LOOKED_THROUGH = 100
 """Rows newer than the cursor among which one installment looks for them."""
 FAR = 2.0 / 3.0
@@ -90,7 +95,8 @@ class NameThings:
     """The job `name_things`: a language model names the things of sentences, which join the graph where they were said.
 
     Each is attributed to the sentence that named it, at its observer's place. Cursor: revision and id up to which
-    texts were read. It is written with what was named only, so a run that finds nothing to read writes nothing.
+    texts were read. It is written with what was named only, so a run that finds nothing to read writes nothing. Texts
+    that the model fails at are read again one by one, and one that it fails at TRIES times is passed over.
     """
 
     name = "name_things"
@@ -98,6 +104,8 @@ class NameThings:
     def __init__(self, tracker: EntityTracker) -> None:
         self._tracker = tracker
         self._cursor: dict[str, int] | None = None
+        self._together = TEXTS
+        self._failures = 0
 
     def step(self, context: JobContext) -> StepResult:
         summarizer = context.summarizer
@@ -105,18 +113,30 @@ class NameThings:
             return StepResult()
         with context.db.read() as conn:
             cursor = self._cursor or {"revision": 0, "id": 0, **jobs.cursor(conn, self.name)}
-            ids, after, done = _unnamed(conn, cursor)
+            ids, after, done = _unnamed(conn, cursor, self._together)
             found = nodes.fetch(conn, ids)
         if not found:
             self._cursor = after
             return StepResult(done=done)
         told = [_summary_row(node) for node in found]
-        answer = ask(context, summarizer.name, lambda: summarizer.extract(told))
+        try:
+            answer = ask(context, summarizer.name, lambda: summarizer.extract(told))
+        except (SummarizerUnreachable, OSError):
+            raise
+        except Exception as error:  # of any kind: it is somebody else's summarizer
+            if len(found) > 1:
+                self._together = 1
+                return StepResult(len(found), done=False)
+            self._failures += 1
+            if self._failures < TRIES:
+                raise
+            log.warning("%s cannot name the things of observation %d: %s", summarizer.name, found[0].id, error)
+            answer = []
         if answer is None and context.closing.is_set():
             return StepResult()
         things = _usable(answer, found)
         context.db.write(lambda tx: self._join(tx, found, things, after))
-        self._cursor = after
+        self._cursor, self._failures, self._together = after, 0, min(TEXTS, 2 * self._together)
         return StepResult(len(found), len(things), done)
 
     def _join(self, tx: Transaction, found: list[Node], things: list[NamedThing], cursor: dict[str, int]) -> None:
@@ -268,7 +288,7 @@ def _elsewhere(state: EntityState, node: Node) -> bool:
     return math.dist(state.position, node.position) > ELSEWHERE
 
 
-def _unnamed(conn: sqlite3.Connection, cursor: dict[str, int]) -> tuple[list[int], dict[str, int], bool]:
+def _unnamed(conn: sqlite3.Connection, cursor: dict[str, int], most: int) -> tuple[list[int], dict[str, int], bool]:
     """Return the next perceptions with a text that show no entity yet, the cursor after them, and whether it is all."""
     changed = conn.execute(
         "SELECT revision, id FROM node INDEXED BY node_revision WHERE (revision, id) > (?, ?)"
@@ -282,8 +302,8 @@ def _unnamed(conn: sqlite3.Connection, cursor: dict[str, int]) -> tuple[list[int
              AND NOT EXISTS (SELECT 1 FROM edge WHERE target = node.id AND type = ?)
              ORDER BY revision, node.id LIMIT ?"""
     ids = id_table(id_ for _, id_ in changed)
-    rows = conn.execute(sql, (ids, int(Kind.OBSERVATION), int(EdgeType.OBSERVED_IN), TEXTS)).fetchall()
-    full = len(rows) == TEXTS
+    rows = conn.execute(sql, (ids, int(Kind.OBSERVATION), int(EdgeType.OBSERVED_IN), most)).fetchall()
+    full = len(rows) == most
     last = rows[-1] if full else changed[-1]
     return [row[1] for row in rows], {"revision": last[0], "id": last[1]}, not full and len(changed) < LOOKED_THROUGH
 

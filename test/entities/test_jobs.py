@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from entities.scene import Scene
 
-from memory_node.errors import InvalidArgument
+from memory_node.errors import InvalidArgument, SummarizerError, SummarizerUnreachable
 from memory_node.graph import EdgeType, Kind, Node, PositionSource
 from memory_node.housekeeping.entities import MergeEntities, NameThings, split_entity
 from memory_node.housekeeping.runtime import JobContext, JobRunner
@@ -352,6 +352,46 @@ def test_a_failing_language_model_leaves_everything_as_it_was(scene: Scene) -> N
     good = Namer(lambda rows: [NamedThing(rows[0].id, "mug")])
     runner(scene, good).run("name_things")
     assert scene.only().name == "mug"
+
+
+def test_a_text_that_the_model_fails_at_does_not_keep_the_others_waiting(
+    scene: Scene, caplog: pytest.LogCaptureFixture
+) -> None:
+    ids = [sentence(scene, "poison" if i == 7 else f"a mug of kind {i}", (3.0 * i, 0.0, 0.0)) for i in range(45)]
+
+    def name_all(rows: Sequence[SummaryRow]) -> object:
+        if any(row.text == "poison" for row in rows):
+            raise SummarizerError("too strange for me")
+        return [NamedThing(row.id, row.text) for row in rows]
+
+    jobs = runner(scene, Namer(name_all))
+    for _ in range(2):
+        assert "too strange" in jobs.run("name_things").error
+        assert [entity.name for entity in scene.known()] == [f"a mug of kind {i}" for i in range(7)]
+    assert jobs.run("name_things").error == ""
+    assert len(scene.known()) == 44
+    assert [r.message for r in caplog.records if "cannot name" in r.message] == [
+        f"namer cannot name the things of observation {ids[7]}: too strange for me"
+    ]
+    before = scene.db.revision
+    assert jobs.run("name_things").scanned == 0 and scene.db.revision == before
+
+
+def test_a_model_that_is_down_is_asked_once_a_run_and_loses_nothing(scene: Scene) -> None:
+    for i in range(30):
+        sentence(scene, f"a mug of kind {i}", (3.0 * i, 0.0, 0.0))
+
+    def down(rows: Sequence[SummaryRow]) -> object:
+        raise SummarizerUnreachable("nobody there")
+
+    namer = Namer(down)
+    jobs = runner(scene, namer)
+    for asked in (20, 40, 60, 80):
+        assert "nobody there" in jobs.run("name_things").error
+        assert len(namer.rows) == asked
+    namer.rule = lambda rows: [NamedThing(row.id, row.text) for row in rows]
+    jobs.run("name_things")
+    assert len(scene.known()) == 30
 
 
 def test_closing_does_not_wait_for_a_slow_language_model(scene: Scene) -> None:
