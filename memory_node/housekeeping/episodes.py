@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from memory_node.storage.database import Transaction
 
 JOB = "episodes"
-"""Name of the job that links rows; its cursor holds the ended episodes whose vector is still to come."""
+"""Name of the job that links rows; its cursor holds the ended episodes whose count and vector are still to come."""
 ENDINGS = ("completed", "abandoned")
 
 
@@ -118,20 +118,29 @@ def close_abandoned(tx: Transaction, settings: Settings) -> list[int]:
     return ids
 
 
-def close(tx: Transaction, id_: int, status: str, end: int | None, settings: Settings) -> None:
-    """Write what is known of an episode once it is over: its end (ns), place, spread, count and summary."""
+def close(
+    tx: Transaction, id_: int, status: str, end: int | None, settings: Settings, count: int | None = None
+) -> None:
+    """Write what is known of an episode once it is over: its end (ns), place, spread, count and summary.
+
+    Of a long one a sample of the rows tells place, spread and summary, and the job counts exactly.
+
+    Args:
+        count: of its rows, when it is known.
+    """
     episode = episodes.get(tx.conn, id_)
     assert episode is not None
     ids = episodes.descendants(tx.conn, id_)
     end = episode.start if end is None else max(end, episode.start)
-    place, radius = members.place(tx.conn, ids)
+    rows = members.sample(tx.conn, ids)
+    place, radius = members.place(tx.conn, rows)
     summary = Extractive(settings.time_zone).summarize(
-        members.of_episodes(tx.conn, ids), settings.consolidation_max_text
+        members.of_episodes(tx.conn, ids, rows), settings.consolidation_max_text
     )
     episodes.update(
         tx, id_, status=status, ended=end, last_stamp=end, position=place, radius=radius, summary=summary,
         position_source=PositionSource.NONE if place is None else PositionSource.OBSERVER,
-        observation_count=members.count(tx.conn, id_),
+        observation_count=members.count(tx.conn, id_) if count is None else count,
     )
     waiting = jobs.cursor(tx.conn, JOB).get("pending", [])
     jobs.save_cursor(tx, JOB, {"pending": [*(one for one in waiting if one != id_), id_]})

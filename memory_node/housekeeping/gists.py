@@ -229,10 +229,13 @@ def describe(conn: sqlite3.Connection, group: Group, ids: Sequence[int], setting
 
 def groups(conn: sqlite3.Connection, after: Group | None = None) -> Iterator[Group]:
     """Yield the groups that have raw rows and come after one, by session and episode; a look into the index each."""
-    key = (-1, -1) if after is None else (after.session_id, after.episode_id)
+    # Not `(session_id, episode_id) > (?, ?)`, for which SQLite reads every row of the session.
     sql = """SELECT session_id, episode_id FROM node INDEXED BY node_raw WHERE kind = 1 AND tier = 1
-             AND (session_id, episode_id) > (?, ?) ORDER BY session_id, episode_id LIMIT 1"""
-    while (key := conn.execute(sql, key).fetchone()) is not None:
+             AND {} ORDER BY session_id, episode_id LIMIT 1"""
+    same, later = sql.format("session_id = ? AND episode_id > ?"), sql.format("session_id > ?")
+    key = (-1, -1) if after is None else (after.session_id, after.episode_id)
+    while (row := conn.execute(same, key).fetchone() or conn.execute(later, key[:1]).fetchone()) is not None:
+        key = row
         yield Group(*key)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from memory_node.graph import EdgeType, Kind, Position, Tier
@@ -18,6 +18,13 @@ from memory_node.storage.ids import id_table
 
 MAX_TEXTS = 1000
 """Distinct texts a summary is made of; the most frequent go first."""
+
+MAX_ROWS = 2000
+"""Rows of an episode that are looked at when it ends."""
+AT_A_MOMENT = 10
+"""Rows that are looked at together when they are not all."""
+MAX_GISTS = 100
+"""Gists of an episode that its summary is made of."""
 
 GIST_ROW = """n.id, t.body, g.layers, n.stamp, n.last_stamp, n.x, n.y, n.z
 FROM node AS n JOIN gist AS g ON g.id = n.id JOIN text AS t ON t.id = n.text_id"""
@@ -39,9 +46,14 @@ ORDER BY f.number DESC, f.first, f.least
 
 
 def count(conn: sqlite3.Connection, episode_id: int) -> int:
-    """Return how many observations an episode has, those of its sub-episodes not counted."""
-    total: int = conn.execute(f"SELECT count(*) {_INSIDE}", (id_table([episode_id]),)).fetchone()[0]
-    return total
+    """Return how many observations an episode has, those of its sub-episodes not counted; about, above MAX_ROWS."""
+    few: int = conn.execute(
+        f"SELECT count(*) FROM (SELECT 1 {_INSIDE} LIMIT {MAX_ROWS})", (id_table([episode_id]),)
+    ).fetchone()[0]
+    if few < MAX_ROWS:
+        return few
+    sql = "SELECT count(*) FROM node INDEXED BY node_episode WHERE episode_id = ?"
+    return int(conn.execute(sql, (episode_id,)).fetchone()[0])
 
 
 def last_stamp(conn: sqlite3.Connection, episode_ids: Sequence[int]) -> int | None:
@@ -50,16 +62,38 @@ def last_stamp(conn: sqlite3.Connection, episode_ids: Sequence[int]) -> int | No
     return newest
 
 
-def place(conn: sqlite3.Connection, episode_ids: Sequence[int]) -> tuple[Position | None, float]:
-    """Return the centroid (m) of the rows of episodes and the distance (m) to the farthest; without places None, 0."""
-    ids = id_table(episode_ids)
-    x, y, z = conn.execute(f"SELECT avg(n.x), avg(n.y), avg(n.z) {_INSIDE} AND n.x IS NOT NULL", (ids,)).fetchone()
+def sample(conn: sqlite3.Connection, episode_ids: Sequence[int]) -> list[int]:
+    """Return the rows of episodes; where they are more than MAX_ROWS, about so many, spread over the time."""
+    everything = conn.execute(f"SELECT n.id {_INSIDE} LIMIT {MAX_ROWS + 1}", (id_table(episode_ids),)).fetchall()
+    if len(everything) <= MAX_ROWS:
+        return [row[0] for row in everything]
+    moments = max(1, MAX_ROWS // AT_A_MOMENT // len(episode_ids))
+    spread = (id_ for episode_id in episode_ids[:MAX_ROWS] for id_ in _spread(conn, episode_id, moments))
+    return list(dict.fromkeys(spread))
+
+
+def _spread(conn: sqlite3.Connection, episode_id: int, moments: int) -> Iterator[int]:
+    ends = "SELECT stamp FROM node INDEXED BY node_episode WHERE episode_id = ? ORDER BY stamp {} LIMIT 1"
+    first, last = (conn.execute(ends.format(way), (episode_id,)).fetchone() for way in ("ASC", "DESC"))
+    for moment in range(moments if first else 0):
+        rows = conn.execute(
+            f"SELECT n.id FROM node AS n INDEXED BY node_episode WHERE n.episode_id = ? AND n.stamp >= ?"
+            f" AND {_PERCEIVED} ORDER BY n.stamp, n.id LIMIT {AT_A_MOMENT}",
+            (episode_id, first[0] + (last[0] - first[0]) * moment // moments),
+        )
+        yield from (row[0] for row in rows)
+
+
+def place(conn: sqlite3.Connection, ids: Sequence[int]) -> tuple[Position | None, float]:
+    """Return the centroid (m) of observations and the distance (m) to the farthest; without places None and 0."""
+    inside = "FROM json_each(?1) AS given CROSS JOIN node AS n ON n.id = given.value WHERE n.x IS NOT NULL"
+    given = id_table(ids)
+    x, y, z = conn.execute(f"SELECT avg(n.x), avg(n.y), avg(n.z) {inside}", (given,)).fetchone()
     if x is None:
         return None, 0.0
     farthest = conn.execute(
-        f"SELECT max((n.x - ?2) * (n.x - ?2) + (n.y - ?3) * (n.y - ?3) + (n.z - ?4) * (n.z - ?4))"
-        f" {_INSIDE.replace('?', '?1')} AND n.x IS NOT NULL",
-        (ids, x, y, z),
+        f"SELECT max((n.x - ?2) * (n.x - ?2) + (n.y - ?3) * (n.y - ?3) + (n.z - ?4) * (n.z - ?4)) {inside}",
+        (given, x, y, z),
     ).fetchone()[0]
     return (x, y, z), math.sqrt(farthest)
 
@@ -77,23 +111,26 @@ def of_gist(conn: sqlite3.Connection, gist_id: int) -> list[SummaryRow]:
     return [_row(row) for row in conn.execute(sql, (gist_id,))]
 
 
-def of_episodes(conn: sqlite3.Connection, episode_ids: Sequence[int]) -> list[SummaryRow]:
-    """The same of the rows of episodes; where some were archived, their gists speak for the summarised ones."""
-    ids = id_table(episode_ids)
-    archived = conn.execute(f"SELECT 1 {_INSIDE} AND n.tier = {int(Tier.ARCHIVED)} LIMIT 1", (ids,)).fetchone()
-    if archived is None:
-        return [_row(row) for row in conn.execute(_FOLDED.format(rows=_OF_EPISODES, which=_EPISODE), (ids,))]
-    raw = _FOLDED.format(rows=_OF_EPISODES, which=f"{_EPISODE} AND n.tier = {int(Tier.SHORT_TERM)}")
-    return [*of_gists(conn, episode_ids), *(_row(row) for row in conn.execute(raw, (ids,)))]
+def of_episodes(conn: sqlite3.Connection, episode_ids: Sequence[int], ids: Sequence[int]) -> list[SummaryRow]:
+    """The same of a sample of the rows of episodes; where some were archived, gists speak for the summarised ones."""
+    sql = "SELECT n.id, n.tier, n.stamp FROM json_each(?) AS given CROSS JOIN node AS n ON n.id = given.value"
+    rows = conn.execute(sql, (id_table(ids),)).fetchall()
+    if all(tier != Tier.ARCHIVED for _, tier, _ in rows):
+        return folded(conn, ids)
+    stamps = [stamp for _, _, stamp in rows]
+    return [
+        *_of_gists(conn, episode_ids, min(stamps), max(stamps)),
+        *folded(conn, [id_ for id_, tier, _ in rows if tier == Tier.SHORT_TERM]),
+    ]
 
 
-def of_gists(conn: sqlite3.Connection, episode_ids: Sequence[int]) -> list[SummaryRow]:
-    """Return the items of the gists of episodes, for a summary."""
-    rows = conn.execute(
-        f"SELECT {GIST_ROW} WHERE n.episode_id IN (SELECT value FROM json_each(?))"
-        f" AND n.kind = {int(Kind.GIST)} AND n.text_id IS NOT NULL ORDER BY n.stamp, n.id",
-        (id_table(episode_ids),),
-    )
+def _of_gists(conn: sqlite3.Connection, episode_ids: Sequence[int], start: int, end: int) -> list[SummaryRow]:
+    """Items of the gists of episodes that begin in [start, end] ns; of many those that stand for most."""
+    sql = f"""SELECT {GIST_ROW} WHERE n.id IN (SELECT id FROM gist WHERE id IN (
+        SELECT id FROM node INDEXED BY node_kind_stamp WHERE kind = {int(Kind.GIST)} AND stamp BETWEEN ? AND ?
+        AND text_id IS NOT NULL AND episode_id IN (SELECT value FROM json_each(?)) LIMIT {10 * MAX_GISTS})
+        ORDER BY observation_count DESC LIMIT {MAX_GISTS}) ORDER BY n.stamp, n.id"""
+    rows = conn.execute(sql, (start, end, id_table(episode_ids)))
     return [item for row in rows for item in gist_items(row)]
 
 
@@ -103,22 +140,6 @@ def gist_items(row: tuple[Any, ...]) -> list[SummaryRow]:
     position = None if x is None else (x, y, z)
     layer = json.loads(layers)[0]
     return [SummaryRow(id_, item, layer, first, last, position, count) for item, count in items_of(text)]
-
-
-def weights(conn: sqlite3.Connection, episode_ids: Sequence[int]) -> dict[int, int]:
-    """Return the texts that stand for the rows of episodes, with how many rows each stands for; at most MAX_TEXTS.
-
-    A gist's text stands for those of its members that were archived.
-    """
-    ids = id_table(episode_ids)
-    own = f"SELECT n.text_id, count(*) {_INSIDE} AND n.text_id IS NOT NULL GROUP BY n.text_id"
-    gone = f"""SELECT g.text_id, count(*) FROM json_each(?) AS given
-        CROSS JOIN node AS g INDEXED BY node_episode CROSS JOIN edge AS e ON e.source = g.id AND
-        e.type = {int(EdgeType.SUMMARIZES)} CROSS JOIN node AS n ON n.id = e.target
-        WHERE g.episode_id = given.value AND g.kind = {int(Kind.GIST)} AND g.text_id IS NOT NULL
-        AND n.tier = {int(Tier.ARCHIVED)} GROUP BY g.text_id"""
-    rows = conn.execute(f"{own} UNION ALL {gone} ORDER BY 2 DESC, 1 LIMIT {MAX_TEXTS}", (ids, ids))
-    return dict(rows.fetchall())
 
 
 def _row(row: tuple[int, str, str, int, int, float | None, float, float, int]) -> SummaryRow:

@@ -100,11 +100,11 @@ class Rollup:
         settings = context.settings()
         ages = Ages(conn, context.present, context.now)
         if cursor.after is None:
-            new = _new(conn, cursor.id)
-            if new:
-                cursor.id = new[-1][0]
+            ids, new = _new(conn, cursor.id)
+            if ids:
+                cursor.id = ids[-1]
                 cursor.days = _with(cursor.days, new, ages, settings.time_zone)
-                return len(new)
+                return len(ids)
             old = [day for day in cursor.days if _is_old(day, ages, settings.rollup_after, settings.time_zone)]
             if not old:
                 return 0
@@ -136,20 +136,21 @@ class Rollup:
         return wrote
 
 
-def _new(conn: sqlite3.Connection, after: int) -> list[tuple[int, int, int, int]]:
-    """The next gists after an id that stand alone: id, session, map and stamp."""
+def _new(conn: sqlite3.Connection, after: int) -> tuple[list[int], list[tuple[int, int, int]]]:
+    """Ids of the next gists after one; session, map and stamp of those that stand alone."""
     # Subqueries, because SQLite would make a Bloom filter of the whole node table for a join.
     own = ", ".join(f"(SELECT {name} FROM node WHERE node.id = gist.id)" for name in ("session_id", "map_id", "stamp"))
-    sql = f"SELECT id, {own} FROM gist WHERE id > ? AND {_LONE} ORDER BY id LIMIT {SCAN}"
-    return conn.execute(sql, (after,)).fetchall()
+    rows = conn.execute(f"SELECT id, {_LONE}, {own} FROM gist WHERE id > ? ORDER BY id LIMIT {SCAN}", (after,))
+    found = rows.fetchall()
+    return [row[0] for row in found], [row[2:] for row in found if row[1]]
 
 
 def _with(
-    days: Sequence[_Day], new: Sequence[tuple[int, int, int, int]], ages: Ages, time_zone: str
+    days: Sequence[_Day], new: Sequence[tuple[int, int, int]], ages: Ages, time_zone: str
 ) -> list[_Day]:
     """Days and those of new gists, each once with its newest session."""
     known = {(day.clock, day.map_id, day.start): day for day in days}
-    for _, session_id, map_id, stamp in new:
+    for session_id, map_id, stamp in new:
         key = (ages.clock(session_id), map_id, _day(stamp, time_zone)[0])
         if key not in known or known[key].session_id < session_id:
             known[key] = _Day(*key, session_id)
@@ -167,11 +168,11 @@ def _of_day(
     start, end = _day(day.start, time_zone)
     return conn.execute(
         "SELECT id, stamp, x, y, z, (SELECT radius FROM gist WHERE gist.id = node.id)"
-        f" FROM node INDEXED BY node_kind_stamp WHERE kind = {int(Kind.GIST)} AND stamp >= ? AND stamp < ?"
+        f" FROM node INDEXED BY node_kind_stamp WHERE kind = {int(Kind.GIST)} AND stamp < ?"
         " AND (stamp, id) > (?, ?) AND map_id = ? AND (SELECT clock FROM session WHERE session.id = session_id) = ?"
         f" AND tier < {int(Tier.ARCHIVED)} AND (SELECT level FROM gist WHERE gist.id = node.id) = 0"
         f" ORDER BY stamp, id LIMIT {MAX_GISTS}",
-        (start, end, *(after or (start, NO_ID)), day.map_id, day.clock),
+        (end, *(after or (start, NO_ID)), day.map_id, day.clock),
     ).fetchall()
 
 

@@ -10,26 +10,29 @@ import sqlite3
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
 from memory_node.graph import NO_ID, Episode, Kind
 from memory_node.housekeeping import episodes as endings
-from memory_node.housekeeping import members
-from memory_node.housekeeping.ages import SECOND, Ages
+from memory_node.housekeeping.ages import SECOND, Ages, clamped
+from memory_node.housekeeping.centroids import Centroids
 from memory_node.housekeeping.runtime import JobContext, StepResult
-from memory_node.storage import episodes, jobs, vectors
+from memory_node.storage import episodes
 
 if TYPE_CHECKING:
     from memory_node.config import Settings
     from memory_node.storage.database import Transaction
 
-BATCH = 1000
+BATCH = 500
 """Rows linked by one transaction."""
+MAX_OPENED = 5
+"""Episodes begun by one transaction."""
 NAME = "unnamed activity"
 """Name of every episode that nobody named: one text, so it costs one vector."""
 
 Row = tuple[int, int, int, int, str]
+_NEXT_SESSION = """
+SELECT session_id, episode_id FROM node INDEXED BY node_raw WHERE kind = 1 AND tier = 1 AND session_id > ?
+ORDER BY session_id, episode_id LIMIT 1
+"""
 _UNLINKED = """
 SELECT id, stamp, last_stamp, map_id, frame FROM node INDEXED BY node_raw WHERE kind = 1 AND tier = 1
 AND session_id = ? AND episode_id = 0 AND layer_id NOT IN (SELECT id FROM layer WHERE internal = 1)
@@ -43,9 +46,15 @@ _RUNNING = _LINKED.replace("AS e", "AS e INDEXED BY episode_status") + "WHERE e.
 
 
 class Episodes:
-    """Links rows, closes what silence ended, and gives ended episodes their vector."""
+    """Links rows, closes what silence ended, and gives ended episodes their vector.
+
+    An installment links some rows, closes an episode, or reads some rows of one whose vector is to come.
+    """
 
     name = endings.JOB
+
+    def __init__(self) -> None:
+        self._centroids = Centroids()
 
     def step(self, context: JobContext) -> StepResult:
         if context.dry_run:
@@ -53,17 +62,16 @@ class Episodes:
         db, settings = context.db, context.settings()
         with db.read() as conn:
             batch = _unlinked(conn)
-            over = [] if batch else _over(conn, context)
-            vector = None if batch or over else _next_vector(conn)
+            over = None if batch else _over(conn, context)
         if batch:
             session_id, rows = batch
-            return StepResult(len(rows), db.write(lambda tx: _link(tx, session_id, rows, settings)), done=False)
+            self._centroids.forget()
+            linked, wrote = db.write(lambda tx: _link(tx, session_id, rows, settings))
+            return StepResult(linked, wrote, done=False)
         if over:
-            db.write(lambda tx: _close(tx, over, settings))
-            return StepResult(len(over), len(over), done=False)
-        if vector:
-            return StepResult(1, db.write(lambda tx: _store_vector(tx, *vector)), done=False)
-        return StepResult()
+            db.write(lambda tx: endings.close(tx, over.id, "completed", over.end, settings, over.count))
+            return StepResult(1, 1, done=False)
+        return self._centroids.step(db)
 
 
 @dataclass
@@ -92,47 +100,47 @@ class _Linked:
 
 def _unlinked(conn: sqlite3.Connection) -> tuple[int, list[Row]] | None:
     """The first rows in no episode, and their session."""
-    sessions = conn.execute(
-        "SELECT DISTINCT session_id FROM node INDEXED BY node_raw WHERE kind = 1 AND tier = 1"
-    ).fetchall()
-    for (session,) in sessions:
-        rows = conn.execute(_UNLINKED, (session, BATCH)).fetchall()
-        if rows:
-            return session, rows
+    key = (-1, NO_ID)
+    while (key := conn.execute(_NEXT_SESSION, key[:1]).fetchone()) is not None:
+        if key[1] == NO_ID and (rows := conn.execute(_UNLINKED, (key[0], BATCH)).fetchall()):
+            return key[0], rows
     return None
 
 
-def _over(conn: sqlite3.Connection, context: JobContext) -> list[_Linked]:
-    """Linked episodes that silence ended: of the present session by its clock, of earlier ones by what passed since."""
+def _over(conn: sqlite3.Connection, context: JobContext) -> _Linked | None:
+    """A linked episode that silence ended; one of an earlier session is over."""
     running = [_Linked(*row) for row in conn.execute(_RUNNING)]
     if not running:
-        return []
+        return None
     ages = Ages(conn, context.present, context.now)
     gap = context.settings().episode_gap
-    return [one for one in running if one.session_id != context.present or one.end < ages.cutoff(one.session_id, gap)]
+    over = (one for one in running if one.session_id != context.present or one.end < ages.cutoff(one.session_id, gap))
+    return next(over, None)
 
 
-def _close(tx: Transaction, over: list[_Linked], settings: Settings) -> None:
-    for one in over:
-        endings.close(tx, one.id, "completed", one.end, settings)
+def _link(tx: Transaction, session_id: int, rows: list[Row], settings: Settings) -> tuple[int, int]:
+    """Put rows of one session, in order of time, into the episode each belongs to, until MAX_OPENED were begun.
 
-
-def _link(tx: Transaction, session_id: int, rows: list[Row], settings: Settings) -> int:
-    """Put rows of one session, in order of time, into the episode each belongs to; return how many were written."""
+    Returns how many were linked, and how many rows were written for it.
+    """
     starts = _explicit_starts(tx.conn, session_id, rows, settings)
     gap = round(settings.episode_gap * SECOND)
     current: _Linked | None = None
-    wrote = 0
+    linked = wrote = opened = 0
     for row in rows:
         id_, stamp, last_stamp, map_id, _ = row
         if current is None or not current.takes(stamp, map_id, starts, settings):
             wrote += _flush(tx, current, settings)
-            current = _latest(tx.conn, session_id, stamp + gap)
+            current = _latest(tx.conn, session_id, clamped(stamp + gap))
             if current is None or not current.takes(stamp, map_id, starts, settings):
+                if opened == MAX_OPENED:
+                    return linked, wrote
                 current = _open(tx, session_id, row, current, settings)
+                opened += 1
         current.start, current.end = min(current.start, stamp), max(current.end, last_stamp)
         current.rows.append(id_)
-    return wrote + _flush(tx, current, settings)
+        linked += 1
+    return linked, wrote + _flush(tx, current, settings)
 
 
 def _flush(tx: Transaction, linked: _Linked | None, settings: Settings) -> int:
@@ -144,7 +152,7 @@ def _flush(tx: Transaction, linked: _Linked | None, settings: Settings) -> int:
         tx, linked.id, stamp=linked.start, last_stamp=linked.end, observation_count=linked.count + len(linked.rows)
     )
     if linked.status != "active":
-        endings.close(tx, linked.id, linked.status, linked.end, settings)
+        endings.close(tx, linked.id, linked.status, linked.end, settings, linked.count + len(linked.rows))
     return 2 * len(linked.rows) + 1
 
 
@@ -163,7 +171,7 @@ def _open(tx: Transaction, session_id: int, row: Row, before: _Linked | None, se
     """Begin an episode at a row; the one before it is over unless it lies ahead."""
     _, stamp, _, map_id, frame = row
     if before is not None and before.status == "active" and before.start <= stamp:
-        endings.close(tx, before.id, "completed", before.end, settings)
+        endings.close(tx, before.id, "completed", before.end, settings, before.count)
     name = tx.conn.execute("SELECT name FROM map WHERE id = ?", (map_id,)).fetchone()
     episode = Episode(id=NO_ID, name=NAME, status="active", start=stamp, end=None, frame=frame, explicit=False)
     id_ = episodes.insert(tx, episode, session_id, name[0] if name else "")
@@ -176,33 +184,6 @@ def _explicit_starts(conn: sqlite3.Connection, session_id: int, rows: list[Row],
     found = conn.execute(
         f"SELECT stamp FROM node INDEXED BY node_kind_stamp WHERE kind = {int(Kind.EPISODE)} AND stamp BETWEEN ? AND ?"
         " AND session_id = ? AND (SELECT explicit FROM episode WHERE episode.id = node.id) = 1 ORDER BY stamp",
-        (rows[0][1] - longest, rows[-1][1], session_id),
+        (clamped(rows[0][1] - longest), rows[-1][1], session_id),
     )
     return [row[0] for row in found]
-
-
-def _next_vector(conn: sqlite3.Connection) -> tuple[int, int | None, NDArray[np.float32] | None] | None:
-    """The first ended episode whose members all have vectors: its id, the model, their centroid (None: no members)."""
-    pending = jobs.cursor(conn, endings.JOB).get("pending", [])
-    model = vectors.active_model(conn) if pending else None
-    for id_ in pending:
-        if model is None:
-            return id_, None, None
-        weights = members.weights(conn, episodes.descendants(conn, id_))
-        ids, rows = vectors.of_texts(conn, model.id, weights)
-        if len(ids) == len(weights):
-            counts = np.array([weights[int(text_id)] for text_id in ids], np.float32)
-            return id_, model.id, counts @ rows if len(ids) else None
-    return None
-
-
-def _store_vector(tx: Transaction, id_: int, model_id: int | None, vector: NDArray[np.float32] | None) -> int:
-    """Keep the centroid of an episode, and that it isn't waited for any more."""
-    pending = jobs.cursor(tx.conn, endings.JOB).get("pending", [])
-    jobs.save_cursor(tx, endings.JOB, {"pending": [one for one in pending if one != id_]})
-    if model_id is None or vector is None or not vector.any():
-        return 0
-    if tx.conn.execute("SELECT 1 FROM episode WHERE id = ?", (id_,)).fetchone() is None:
-        return 0
-    vectors.add_node(tx, model_id, id_, vector)
-    return 1

@@ -178,6 +178,18 @@ def of_nodes(
     return _owned(conn, model_id, "node_id", node_ids)
 
 
+def newest(conn: sqlite3.Connection) -> int:
+    """Return the largest id a vector ever had, 0 before the first."""
+    return next_rowid(conn, "vector") - 1
+
+
+def waited_for(conn: sqlite3.Connection, model_id: int, text_ids: Iterable[int]) -> bool:
+    """Whether one of the texts is still to be embedded by a model."""
+    sql = """SELECT 1 FROM json_each(?) AS given CROSS JOIN unembedded
+             ON model_id = ? AND text_id = given.value LIMIT 1"""
+    return conn.execute(sql, (id_table(text_ids), model_id)).fetchone() is not None
+
+
 def since(conn: sqlite3.Connection, model_id: int, revision: int) -> VectorColumns:
     """Return the model's vectors written after revision and the ids of those removed since; 0 asks for all.
 
