@@ -39,7 +39,6 @@ def ask(
         vector = context.embed_query(query)
     asked = Asked(query, vector, resolved, context.now_ns())
     answers = rank(context.searcher, context.db, context.settings, asked, limit, plan)
-    context.note_recall(answer.node.id for answer in answers)
     return answers, remark(context, vector, [one.similarity is not None for one in answers]) if query else ""
 
 

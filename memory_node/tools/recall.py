@@ -81,6 +81,8 @@ def recall(context: ToolContext, query: str, limit: int = 0, filter: Filter | No
         layers = set(filter.layers) if filter else set()
         summaries = [gist for gist in summaries if not layers or layers & set(gist.layers)]
         found = _Found(tuple(matches), tuple(summaries[:limit]), tuple(entities.get_many(conn, things)))
+    told: tuple[Match | Gist | Entity, ...] = (*found.matches, *found.gists, *found.entities)
+    context.note_recall(one.id for one in told)
     return RecallResult(
         message=message,
         text=_text(context, query, found, place) + (f" ({message})" if message else ""),

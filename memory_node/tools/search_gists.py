@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from memory_node.graph import Filter, Kind
+from memory_node.graph import Filter, Gist, Kind
 from memory_node.storage import gists as gist_rows
 from memory_node.tools.arguments import checked_limit, checked_query
 from memory_node.tools.asking import ask
@@ -12,6 +13,10 @@ from memory_node.tools.context import ToolContext
 from memory_node.tools.matches import ranked_gists
 from memory_node.tools.results import SearchGistsResult
 from memory_node.tools.wording import Wording, counted, shortened, told
+
+if TYPE_CHECKING:
+    from memory_node.retrieval.filters import Resolved
+    from memory_node.retrieval.ranking import Ranked
 
 
 def search_gists(
@@ -29,22 +34,37 @@ def search_gists(
     limit, query = checked_limit(limit), checked_query(query)
     filter = filter or Filter()
     context.resolve(filter, (Kind.GIST,))
-    layers = set(filter.layers)
     resolved = context.resolve(replace(filter, layers=()), (Kind.GIST,))
-    wanted = limit if not layers else 4 * limit
-    answers, message = ask(context, query, None, resolved, wanted) if query else ([], "")
-    with context.db.read() as conn:
-        if query:
-            found = ranked_gists(conn, answers)
-        else:
-            found = tuple(gist_rows.get_many(conn, context.searcher.in_time(resolved, True, wanted)))
-    gists = tuple(gist for gist in found if not layers or layers & set(gist.layers))[:limit]
+    found, message = _found(context, query, resolved, set(filter.layers), limit + 1)
+    gists = found[:limit]
+    context.note_recall(gist.id for gist in gists)
     about = f' for "{shortened(query, 80)}"' if query else ""
     if not gists:
-        return SearchGistsResult(message=message, text=f"No summary{about}.")
-    words = Wording(context.now_ns(), context.settings.time_zone)
-    order = "best first" if query else "newest first"
-    more = "There may be more: raise limit, or narrow the filter." if len(gists) == limit else "That is all."
-    head = f"{counted(len(gists), 'summary')}{about}, {order}"
-    text = told(head, gists, words.gist, more)
+        text = f"No summary{about}."
+    else:
+        words = Wording(context.now_ns(), context.settings.time_zone)
+        head = f"{counted(len(gists), 'summary')}{about}, {'best' if query else 'newest'} first"
+        more = "There are more: raise limit, or narrow the filter." if len(found) > limit else "That is all."
+        text = told(head, gists, words.gist, more)
     return SearchGistsResult(message=message, text=text + (f" ({message})" if message else ""), gists=gists)
+
+
+def _found(
+    context: ToolContext, query: str, resolved: Resolved, layers: set[str], limit: int
+) -> tuple[tuple[Gist, ...], str]:
+    """The best or the newest gists of the layers (none: any), and the message."""
+    wanted, message = limit, ""
+    while True:
+        answers: list[Ranked] = []
+        if query:
+            answers, message = ask(context, query, None, resolved, wanted)
+        with context.db.read() as conn:
+            if query:
+                found = ranked_gists(conn, answers)
+            else:
+                found = tuple(gist_rows.get_many(conn, context.searcher.in_time(resolved, True, wanted)))
+        kept = tuple(gist for gist in found if not layers or layers & set(gist.layers))
+        if len(kept) >= limit or len(found) < wanted:
+            return kept[:limit], message
+        # Gists of other layers took places.
+        wanted *= 4

@@ -44,18 +44,16 @@ def semantic_search(
     direction = checked_vector(context, vector)
     resolved = context.resolve(filter, KINDS)
     plan = Plan()
-    answers, message = ask(context, query, direction, resolved, limit, plan)
-    matches = tuple(map(as_matches.of_ranked, answers))
+    answers, message = ask(context, query, direction, resolved, limit + 1, plan)
+    matches = tuple(map(as_matches.of_ranked, answers[:limit]))
+    context.note_recall(match.id for match in matches)
     about = f' for "{shortened(query, 80)}"' if query else ""
     if not matches:
         text = f"No match{about}."
     else:
         words = Wording(context.now_ns(), context.settings.time_zone)
         head = f"{counted(len(matches), 'match')}{about}, best first; now {words.clock(words.now)}"
-        text = told(head, matches, words.match, _more(len(matches), limit))
+        more = "There are more: raise limit, or narrow the filter." if len(answers) > limit else "That is all."
+        text = told(head, matches, words.match, more)
     text += f" ({message})" if message else ""
     return SemanticSearchResult(message=message, text=text, matches=matches, plan=plan.as_dict() if explain else None)
-
-
-def _more(found: int, limit: int) -> str:
-    return "There may be more: raise limit, or narrow the filter." if found == limit else "That is all."

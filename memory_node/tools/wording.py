@@ -131,7 +131,8 @@ class Wording:
     def reading(self, reading: BodyReading) -> str:
         """One reading of the body in a line."""
         text = shortened(reading.text.removeprefix(f"{reading.layer}: "), 80)
-        parts = [f"{shortened(reading.layer, 80)}: {text}", self.when_short(reading.stamp) + (" STALE" if reading.is_stale else "")]
+        when = self.when_short(reading.stamp) + (" STALE" if reading.is_stale else "")
+        parts = [f"{shortened(reading.layer, 80)}: {text}", when]
         if reading.change is not None:
             change = format_value(reading.change, shortened(reading.unit, 16), "+")
             parts.append(f"changed by {change} in {duration(reading.window)}")

@@ -374,6 +374,27 @@ def test_gists_are_ranked_or_the_newest(morning: Memory) -> None:
     assert only and all("talk" in gist.layers for gist in only)
 
 
+def test_gists_of_a_layer_are_found_behind_many_of_others(memory: Memory, clock: FakeClock) -> None:
+    for i in range(60):
+        memory.start_episode(f"round {i}")
+        memory.record(f"garden round {i}", layer="talk" if i < 2 else "scene")
+        clock.advance(60)
+        memory.end_episode()
+    filled(memory)
+    for query in ("", "garden round"):
+        found = memory.search_gists(query, 2, Filter(layers=("talk",)))
+        assert len(found.gists) == 2 and found.text.endswith("That is all.")
+        assert "There are more" in memory.search_gists(query, 1, Filter(layers=("talk",))).text
+
+
+def test_more_is_said_only_where_there_is_more(memory: Memory) -> None:
+    for i in range(6):
+        memory.record(f"mug {i}", layer="scene", position=(float(i), 0.0, 0.0))
+    filled(memory)
+    assert memory.semantic_search("mug", 6).text.endswith("That is all.")
+    assert memory.semantic_search("mug", 5).text.endswith("There are more: raise limit, or narrow the filter.")
+
+
 def test_a_limit_is_the_number_of_answers(memory: Memory) -> None:
     for i in range(30):
         memory.record(f"mug {i}", layer="scene", position=(float(i), 0.0, 0.0))
