@@ -31,7 +31,7 @@ _RECENT = 0.3
 
 @dataclass(frozen=True)
 class Evidence:
-    """Something that tells of a place. relevance: 0..1; support: observations behind it; stamps in ns."""
+    """A row that tells of a place. relevance: 0..1; support: observations behind it; stamps in ns; id: of the row."""
 
     position: Position
     source: PositionSource
@@ -42,6 +42,7 @@ class Evidence:
     frame: str = ""
     map_id: str = ""
     label: str = ""
+    id: int = NO_ID
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ class Scored:
     """A place, how relevant what tells of it is, and its score; both 0..1.
 
     Attributes:
+        ids: of the rows that tell of it; none for an entity's place.
         state: of the entity there: "missing", "tentative", "earlier" (it has moved since), or "".
     """
 
@@ -56,6 +58,7 @@ class Scored:
     relevance: float
     score: float = 0.0
     state: str = ""
+    ids: tuple[int, ...] = ()
 
 
 def of_entity(entity: Entity, relevance: float) -> Scored | None:
@@ -147,7 +150,7 @@ def _gathered(members: Sequence[Evidence], position: Position, radius: float) ->
         first_seen=min(piece.first_seen for piece in members), last_seen=max(piece.last_seen for piece in members),
         entity_id=NO_ID, label=members[0].label, map_id=members[0].map_id,
     )
-    return Scored(place, relevance)
+    return Scored(place, relevance, ids=tuple(piece.id for piece in members))
 
 
 def _spots(

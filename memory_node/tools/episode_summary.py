@@ -32,6 +32,7 @@ def episode_summary(
     with context.db.read() as conn:
         chosen, left = _chosen(conn, episode_id, name, last, context.now_ns())
         found = tuple(inner for episode in chosen for inner in _with_nested(conn, episode))[:MOST]
+    context.note_recall(episode.id for episode in found)
     if not found:
         about = f' named like "{shortened(name, 60)}"' if name else ""
         return EpisodeSummaryResult(text=f"There is no episode{about}.")

@@ -68,6 +68,8 @@ def get_current_context(context: ToolContext, radius: float = 0.0, recent_minute
         entities=around.entities,
         body=latest_readings(context),
     )
+    told: tuple[Entity | Match | Gist, ...] = (*result.entities, *result.nearby, *result.recent, *result.gists)
+    context.note_recall(dict.fromkeys(one.id for one in told))
     return replace(result, text=_Text(context, result, pose).lines(radius, minutes))
 
 

@@ -87,7 +87,8 @@ def locate(context: ToolContext, concept: str, filter: Filter | None = None) -> 
         halflife = context.settings.recency_halflife
         named = _named(conn, things, spoken, halflife)
     found = places.ranked([*named, *spoken], halflife)[: ALTERNATIVES + 1]
-    context.note_recall(dict.fromkeys(scored.place.entity_id for scored in found if scored.place.entity_id))
+    used = {id_ for scored in found for id_ in (*scored.ids, scored.place.entity_id)}
+    context.note_recall(used - {NO_ID})
     message = remark(context, vector, [])
     return LocateResult(
         message=message,
@@ -191,7 +192,7 @@ def _evidence(node: Node, relevance: float) -> Evidence:
     return Evidence(
         position=node.position, source=node.position_source or PositionSource.OBSERVER,
         relevance=relevance * node.confidence, first_seen=node.stamp, last_seen=node.last_stamp, support=node.repeats,
-        frame=node.frame, map_id=node.map_id, label=shortened(node.text or "", 60),
+        frame=node.frame, map_id=node.map_id, label=shortened(node.text or "", 60), id=node.id,
     )
 
 
