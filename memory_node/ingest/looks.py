@@ -63,9 +63,10 @@ def _observed(
     The look shows for certain what was seen from about the same spot, with a heading so like that CORE of the view is
     the same. From farther the thing may lie behind the robot.
     """
-    apart = np.hypot(table.seen_at[:, 0] - pose.position[0], table.seen_at[:, 1] - pose.position[1])
-    rows = np.flatnonzero(~table.measured & (apart <= radius))
-    sure = apart[rows] <= SAME_SPOT
+    rows = np.flatnonzero(~table.measured)
+    apart = np.hypot(table.seen_at[rows, 0] - pose.position[0], table.seen_at[rows, 1] - pose.position[1])
+    near = apart <= radius
+    rows, sure = rows[near], apart[near] <= SAME_SPOT
     if _is_whole_circle(look):
         return rows, sure
     turn = _turns(table.seen_at[rows, 2], pose.yaw)
