@@ -12,19 +12,35 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from retrieval.search_world import World
 from support.fakes import SECOND
 
-from memory_node.graph import Filter
+from memory_node.graph import Filter, Position
 from memory_node.index import rows, vectors
 from memory_node.index import view as view_module
 
 coordinate = st.integers(-5, 5).map(float)
 place = st.none() | st.tuples(coordinate, coordinate, coordinate)
 text = st.integers(0, 40).map(lambda i: f"thing {i} word {i % 5}")
-filters = st.builds(
-    Filter,
-    layers=st.sampled_from([(), ("scene",), ("scene", "notes")]),
-    time_after=st.none() | st.integers(0, 60).map(lambda s: s * SECOND),
-    min_confidence=st.sampled_from([0.0, 0.5]),
-) | st.builds(Filter, center=st.tuples(coordinate, coordinate), radius=st.sampled_from([0.5, 3.0, 100.0]))
+seconds = st.integers(0, 60)
+OUTER, INNER = 1, 2
+"""Ids of the world's episodes, one in the other."""
+
+
+@st.composite
+def any_filter(draw: st.DrawFn) -> Filter:
+    """Every combination of layer, times, circle or sphere, confidence and episode, and no part at all."""
+    after, before = sorted((draw(seconds), draw(seconds)))
+    center = draw(st.none() | st.tuples(coordinate, coordinate) | st.tuples(coordinate, coordinate, coordinate))
+    return Filter(
+        layers=draw(st.sampled_from([(), ("scene",), ("scene", "notes")])),
+        time_after=draw(st.sampled_from([None, after * SECOND])),
+        time_before=draw(st.sampled_from([None, before * SECOND])),
+        center=center,
+        radius=None if center is None else draw(st.sampled_from([0.5, 3.0, 100.0])),
+        episode_id=draw(st.sampled_from([0, OUTER, INNER])),
+        min_confidence=draw(st.sampled_from([0.0, 0.5])),
+    )
+
+
+filters = any_filter()
 
 
 class SearchMachine(RuleBasedStateMachine):
@@ -39,18 +55,26 @@ class SearchMachine(RuleBasedStateMachine):
         self.patch.setattr(view_module, "WHOLE", 8)
         self.folder = tempfile.TemporaryDirectory()
         self.world = World(Path(self.folder.name) / "memory.db")
+        assert [self.world.add_episode("outer"), self.world.add_episode("inner", OUTER)] == [OUTER, INNER]
         self.world.add_all([self.world.node("first", layer=layer) for layer in ("scene", "notes")])
 
     @rule(
-        batch=st.lists(st.tuples(text, place, st.integers(0, 60), st.booleans()), min_size=1, max_size=8),
-    )
-    def add(self, batch: list[tuple[str, tuple[float, float, float] | None, int, bool]]) -> None:
+        batch=st.lists(
+            st.tuples(
+                text, place, st.tuples(seconds, st.integers(0, 9)), st.sampled_from(["scene", "notes"]),
+                st.sampled_from([0.2, 0.9]), st.sampled_from([0, OUTER, INNER]),
+            ),
+            min_size=1, max_size=8,
+        )
+    )  # fmt: skip
+    def add(self, batch: list[tuple[str, Position | None, tuple[int, int], str, float, int]]) -> None:
         self.world.add_all(
             [
                 self.world.node(
-                    body, where, stamp=float(when), layer="notes" if note else "scene", confidence=0.9 if note else 0.2
+                    body, where, stamp=float(first), last_stamp=(first + span) * SECOND, layer=layer,
+                    confidence=confidence, episode_id=episode,
                 )
-                for body, where, when, note in batch
+                for body, where, (first, span), layer, confidence, episode in batch
             ]
         )
 

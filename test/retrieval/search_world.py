@@ -11,11 +11,11 @@ import numpy as np
 from support.fakes import SECOND, WordEmbedder
 
 from memory_node.config import Settings
-from memory_node.graph import Filter, Kind, Node, Position
+from memory_node.graph import Episode, Filter, Kind, Node, Position
 from memory_node.index.projections import Projections
 from memory_node.retrieval.filters import Resolved, resolve
 from memory_node.retrieval.search import Hit, Searcher
-from memory_node.storage import nodes, vectors
+from memory_node.storage import episodes, nodes, vectors
 from memory_node.storage.database import Database
 
 DIM = 32
@@ -29,6 +29,7 @@ class World:
         self.path = path
         self.embedder = embedder or WordEmbedder(DIM)
         self.rows: dict[int, Node] = {}
+        self.inside: dict[int, set[int]] = {}  # an episode with those nested in it
         self.open()
 
     def open(self) -> None:
@@ -78,6 +79,16 @@ class World:
         self.rows.update({id_: replace(node, id=id_) for id_, node in zip(ids, new, strict=True)})
         return ids
 
+    def add_episode(self, name: str, parent: int = 0) -> int:
+        """Store an episode that rows can belong to; it may be nested in another."""
+        new = Episode(0, name, "active", 0, None, parent_id=parent)
+        id_ = self.db.write(lambda tx: episodes.insert(tx, new, session_id=1))
+        self.inside[id_] = {id_}
+        for around in self.inside.values():
+            if parent in around:
+                around.add(id_)
+        return id_
+
     def remove(self, ids: Sequence[int]) -> None:
         self.db.write(lambda tx: nodes.remove(tx, ids))
         for id_ in ids:
@@ -121,8 +132,9 @@ class World:
             assert hit.total == len(group)
             assert abs(hit.similarity - cosines[bodies.index(text_of_hit)]) < 2e-3  # type: ignore[operator]
 
-    @staticmethod
-    def _passes(filter: Filter, node: Node) -> bool:
+    def _passes(self, filter: Filter, node: Node) -> bool:
+        if filter.episode_id and node.episode_id not in self.inside[filter.episode_id]:
+            return False
         if filter.layers and node.layer not in filter.layers:
             return False
         if filter.time_after is not None and node.last_stamp < int(filter.time_after):
