@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.engine_stores import NS, STORES, Ours, Store
+from benchmarks.engine_stores import NS, STORES, Ours, OursByDefault, Store
 from benchmarks.engine_work import LAYERS, SIDE, START, STEP, Work, resident_mb
 
 SETTLE = 900.0  # s that a store may take for what it does in the background
@@ -112,10 +112,10 @@ def after_kill(name: str, work: Work) -> float | None:
 
 
 def while_ingesting(work: Work, seconds: float = 5.0) -> Figures:
-    """Search by meaning while another thread stores rows as fast as it can."""
+    """Search by meaning while another thread stores rows as fast as it can; nothing when it was done at once."""
     with tempfile.TemporaryDirectory() as folder:
         store = Ours(work, Path(folder))
-        stop = threading.Event()
+        stop, begun = threading.Event(), threading.Event()
         stored = [0]
 
         def write() -> None:
@@ -124,11 +124,13 @@ def while_ingesting(work: Work, seconds: float = 5.0) -> Figures:
                     break
                 store.add(row)
                 stored[0] = row
+                if row >= min(work.n // 10, 5000):
+                    begun.set()
             store.flush()
 
         writer = threading.Thread(target=write)
         writer.start()
-        time.sleep(0.5)
+        begun.wait()
         taken: list[float] = []
         begin = time.perf_counter()
         while writer.is_alive() and time.perf_counter() - begin < seconds:
@@ -139,11 +141,22 @@ def while_ingesting(work: Work, seconds: float = 5.0) -> Figures:
         stop.set()
         writer.join()
         store.close()
+    if not taken:
+        return {}
     return {
         "ingesting_semantic_p50_ms": np.percentile(taken, 50),
         "ingesting_semantic_p99_ms": np.percentile(taken, 99),
         "ingesting_rows": rows,
     }
+
+
+def default_ingest(work: Work) -> float:
+    """Rows a second with the settings that nobody changed, which commit every five rows."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = OursByDefault(work, Path(folder))
+        found = ingest(store, work.n)
+        store.close()
+    return found
 
 
 def decades(store: Ours, work: Work, each: int = 25) -> Figures:
@@ -204,6 +217,7 @@ def all_figures(name: str, n: int, distinct: int) -> Figures:
     figures["record_p99_ms"] = record_p99(make, work)
     figures["reopen_after_kill_s"] = after_kill(name, work)
     if name == "ours":
+        figures["ingest_default_per_s"] = default_ingest(work)
         figures.update(while_ingesting(work))
         figures.update(growth(figures, n))
     del work

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -31,7 +31,7 @@ class Ours:
     """robot_memory's facade."""
 
     hybrid_known = True
-    SETTINGS = {"flush_batch_size": 100, "working_memory_size": 200}
+    SETTINGS: Mapping[str, Any] = {"flush_batch_size": 100, "working_memory_size": 200}
 
     def __init__(self, work: Work, folder: Path) -> None:
         from memory_node.graph import Filter
@@ -86,6 +86,12 @@ class Ours:
 
     def _rows(self, matches: Sequence[Any]) -> list[int]:
         return [self.work.row_at(match.stamp / NS) for match in matches]
+
+
+class OursByDefault(Ours):
+    """The same with the settings that nobody changed."""
+
+    SETTINGS: Mapping[str, Any] = {}
 
 
 class Emem:
