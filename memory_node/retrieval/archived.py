@@ -1,4 +1,4 @@
-"""Archived rows in the order of time: they are in no index, so SQLite answers for them."""
+"""Archived rows are in no index, so SQLite answers for them: in the order of time, and whether one passes."""
 
 from __future__ import annotations
 
@@ -12,14 +12,21 @@ from memory_node.storage.ids import id_table
 def in_time(conn: sqlite3.Connection, resolved: Resolved, newest_first: bool, k: int) -> list[tuple[int, int]]:
     """Return (stamp, id) of the first k archived rows by stamp: last_stamp when newest_first, else stamp (ns)."""
     where, values = _conditions(resolved)
+    where += f" AND tier = {Tier.ARCHIVED:d}"
     column, way = ("last_stamp", "DESC") if newest_first else ("stamp", "ASC")
     sql = f"SELECT {column}, id FROM node WHERE {where} ORDER BY stamp {way}, id {way} LIMIT ?"
     return conn.execute(sql, (*values, k)).fetchall()
 
 
+def passes(conn: sqlite3.Connection, id_: int, resolved: Resolved) -> bool:
+    """Whether a row is there and passes, archived or not."""
+    where, values = _conditions(resolved)
+    return conn.execute(f"SELECT 1 FROM node WHERE id = ? AND {where}", (id_, *values)).fetchone() is not None
+
+
 def _conditions(resolved: Resolved) -> tuple[str, list[object]]:
     among = "IN (SELECT value FROM json_each(?))"
-    terms: list[tuple[str, list[object]]] = [(f"tier = {Tier.ARCHIVED:d}", [])]
+    terms: list[tuple[str, list[object]]] = [("1", [])]
     if not resolved.internal:
         terms.append(("layer_id NOT IN (SELECT id FROM layer WHERE internal = 1)", []))
     if resolved.kinds:

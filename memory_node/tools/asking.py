@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from memory_node.errors import InvalidArgument
-from memory_node.retrieval.ranking import Asked, Ranked, rank
+from memory_node.retrieval.ranking import Asked, Ranked, rank, recency
 from memory_node.storage import texts
+from memory_node.tools.by_id import id_in, row_of
 from memory_node.tools.context import WORDS_ONLY, ToolContext
 
 PARTLY = f"partly {WORDS_ONLY}"
@@ -17,6 +18,7 @@ PARTLY = f"partly {WORDS_ONLY}"
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from memory_node.graph import Node
     from memory_node.retrieval.filters import Resolved
     from memory_node.retrieval.plan import Plan
 
@@ -32,14 +34,24 @@ def ask(
     """Return ranked answers and the message: what part meaning had in them, see `remark`.
 
     Args:
-        query: checked words, "" for none.
+        query: checked words, "" for none; or "#12", which is that row.
         vector: of the question, when the caller brought it; else the embedder is asked.
     """
+    id_ = id_in(query)
+    if id_ is not None:
+        row = row_of(context, id_, resolved)
+        return [_alone(context, row)] if row else [], ""
     if vector is None and query:
         vector = context.embed_query(query)
     asked = Asked(query, vector, resolved, context.now_ns())
     answers = rank(context.searcher, context.db, context.settings, asked, limit, plan)
     return answers, remark(context, vector, [one.similarity is not None for one in answers]) if query else ""
+
+
+def _alone(context: ToolContext, row: Node) -> Ranked:
+    """A row that was asked for by its id."""
+    fresh = recency((context.now_ns() - row.last_stamp) / 1e9, context.settings.recency_halflife)
+    return Ranked(row, row.repeats, row.stamp, row.last_stamp, 1.0, None, 1.0, row.importance, fresh)
 
 
 def remark(context: ToolContext, vector: NDArray[np.float32] | None, measured: Sequence[bool]) -> str:

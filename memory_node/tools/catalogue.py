@@ -24,7 +24,9 @@ How to use the memory:
 - Open an episode (start_episode) when a task of several steps begins and end it (end_episode) when it is done or
   given up; a subtask is an episode inside. Answering a question needs no episode.
 - store_specific_memory is for what no sensor will bring again: instructions, agreements, results.
-- Ids such as #12 may be given to other tools. "seen from" is where the robot stood, "at" is where the thing is.
+- An id in an answer, "#12", can be asked for in place of words: locate gives its place, recall all about it,
+  semantic_search the row, entity_query the thing. Ids of episodes, as numbers, go to episode_summary and filter.
+- "seen from" is where the robot stood, "at" is where the thing is.
   Trust a score or confidence below 0.3 little. Nothing found means that nothing was stored, not that nothing is there.
 - Times: "-10m", "yesterday", "this morning", ISO 8601, or Unix seconds. Distances are metres in the map frame."""
 
@@ -107,7 +109,7 @@ TOOLS: tuple[Tool, ...] = (
         "Finds observations, summaries and things that mean or say something like the query, best first.",
         "Use it for what was seen or said; for the place of a thing use locate, for a stretch of time temporal_query.",
         "both",
-        {"query": _text("Words to look for."), "limit": _LIMIT, "filter": FILTER},
+        {"query": _text("Words to look for, or the id of a row, #12."), "limit": _LIMIT, "filter": FILTER},
         ("query",),
     ),
     Tool(
@@ -169,7 +171,7 @@ TOOLS: tuple[Tool, ...] = (
         "Use it to count things or to list a kind of thing; for one place to go to use locate.",
         "both",
         {
-            "name": _text("Words of the name; empty is any."),
+            "name": _text("Words of the name, or the id of a thing, #12; empty is any."),
             "entity_type": _text("Class of the thing; empty is any."),
             "filter": FILTER,
             "last_seen_after": {**_TIME, "description": f"Seen since: {_FORMS}."},
@@ -181,7 +183,7 @@ TOOLS: tuple[Tool, ...] = (
         "Says where a thing, an area or a happening is: one place to drive to, and what else it could be.",
         "Use it before going somewhere; it says so when there is no good evidence.",
         "both",
-        {"concept": _text("What to find, in words."), "filter": FILTER},
+        {"concept": _text("What to find, in words, or an id, #12."), "filter": FILTER},
         ("concept",),
     ),
     Tool(
@@ -189,7 +191,7 @@ TOOLS: tuple[Tool, ...] = (
         "Tells everything known about something: things, observations, summaries and the place.",
         "Use it for broad questions, and for what went on when the body changed; otherwise a narrower tool is shorter.",
         "planning",
-        {"query": _text("Question or words."), "limit": _LIMIT, "filter": FILTER},
+        {"query": _text("Question or words, or an id, #12."), "limit": _LIMIT, "filter": FILTER},
         ("query",),
     ),
     Tool(

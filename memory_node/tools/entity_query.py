@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from memory_node.graph import Entity, Filter, Kind
+from memory_node.graph import NO_ID, Entity, Filter, Kind
 from memory_node.ingest.association import normalise_label
 from memory_node.retrieval import naming, times
 from memory_node.storage import entities, texts
 from memory_node.tools.arguments import checked_limit, checked_query
 from memory_node.tools.asking import remark
+from memory_node.tools.by_id import id_in, row_of
 from memory_node.tools.context import ToolContext
 from memory_node.tools.results import EntityQueryResult
 from memory_node.tools.wording import Wording, counted, listed, shortened
@@ -42,7 +43,7 @@ def entity_query(
     """Return the entities that fit, the best name first, then the latest seen.
 
     Args:
-        name: part of a name, or what it means; blank: any.
+        name: part of a name, or what it means; or "#12", the thing of that id; blank: any.
         entity_type: class of the thing; blank: any.
         last_seen_after: only what was seen since, ns or "-10m", ISO 8601, Unix seconds; None or blank: any time.
         limit: most results, 0 is 10; the count in text and total is of all that fit.
@@ -55,11 +56,16 @@ def entity_query(
     kind = normalise_label(checked_query(entity_type, "entity_type"))
     after = _after(context, last_seen_after)
     concept = naming.concept_of(name)
-    vector = context.embed_query(concept) if name else None
     resolved = context.resolve(filter, (Kind.ENTITY,))
+    id_ = id_in(name)
+    by_name = bool(name) and id_ is None
+    vector = context.embed_query(concept) if by_name else None
     with context.db.read() as conn:
-        fits, measured = _fits(conn, name, concept, context.searcher.model, vector) if name else (None, [])
+        fits, measured = _fits(conn, name, concept, context.searcher.model, vector) if by_name else (None, [])
         things = context.searcher.things(resolved, fits)
+        if id_ is not None:
+            row = row_of(context, id_, resolved)
+            things = things.where(things.ids == (row.id if row else NO_ID))
         if kind:
             things = things.where(np.isin(things.ids, entities.of_type(conn, kind)))
         if after is not None:
@@ -73,7 +79,7 @@ def entity_query(
     lines = [words.entity(entity) + _before(words, entity) for entity in found]
     left = len(things) - len(found)
     text = listed(head, lines, f"({left} more)" if left else "") if found else head
-    message = remark(context, vector, measured) if name else ""
+    message = remark(context, vector, measured) if by_name else ""
     text += f" ({message})" if message else ""
     return EntityQueryResult(message=message, text=text, entities=found, total=len(things))
 

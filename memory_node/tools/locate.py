@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from memory_node.errors import InvalidArgument
-from memory_node.graph import NO_ID, EdgeType, Filter, Kind, Node, PositionSource
+from memory_node.graph import NO_ID, EdgeType, Entity, Filter, Kind, Node, PositionSource
 from memory_node.ingest.association import normalise_label
 from memory_node.ingest.entity_table import ELSEWHERE
 from memory_node.ingest.presence import CONFIRMED
@@ -20,6 +20,7 @@ from memory_node.retrieval.thresholds import Thresholds
 from memory_node.storage import edges, entities, nodes, texts
 from memory_node.tools.arguments import checked_query
 from memory_node.tools.asking import remark
+from memory_node.tools.by_id import id_in, row_of
 from memory_node.tools.context import ToolContext
 from memory_node.tools.results import LocateResult
 from memory_node.tools.wording import Wording, listed, shortened
@@ -67,7 +68,7 @@ def locate(context: ToolContext, concept: str, filter: Filter | None = None) -> 
     Evidence is clustered in space; clusters are never averaged. Nothing relevant enough, see `thresholds`: not found.
 
     Args:
-        concept: a name, with or without a question around it; not blank.
+        concept: a name, with or without a question around it; or "#12", the row of that id; not blank.
 
     Raises:
         InvalidArgument: naming the argument.
@@ -77,6 +78,9 @@ def locate(context: ToolContext, concept: str, filter: Filter | None = None) -> 
     if not name:
         raise InvalidArgument("concept", "must not be blank")
     resolved = context.resolve(filter, KINDS)
+    id_ = id_in(asked)
+    if id_ is not None:
+        return _by_id(context, asked, row_of(context, id_, resolved))
     vector = context.embed_query(name)
     with context.db.read() as conn:
         model = context.searcher.model
@@ -86,10 +90,24 @@ def locate(context: ToolContext, concept: str, filter: Filter | None = None) -> 
         spoken = _elsewhere(conn, places.clusters(_texts(context, conn, question, things)), things)
         halflife = context.settings.recency_halflife
         named = _named(conn, things, spoken, halflife)
-    found = places.ranked([*named, *spoken], halflife)[: ALTERNATIVES + 1]
+    return _result(context, asked, places.ranked([*named, *spoken], halflife), remark(context, vector, []))
+
+
+def _by_id(context: ToolContext, asked: str, row: Node | None) -> LocateResult:
+    """The places of a row that was asked for by its id."""
+    found: list[Scored] = []
+    if row is not None and row.kind is Kind.ENTITY:
+        with context.db.read() as conn:
+            found = [one for entity in entities.get_many(conn, [row.id]) for one in _places(entity, 1.0)]
+    elif row is not None and row.position is not None:
+        found = places.clusters([_evidence(row, 1.0)])
+    return _result(context, asked, places.ranked(found, context.settings.recency_halflife), "")
+
+
+def _result(context: ToolContext, asked: str, ranked: Sequence[Scored], message: str) -> LocateResult:
+    found = ranked[: ALTERNATIVES + 1]
     used = {id_ for scored in found for id_ in (*scored.ids, scored.place.entity_id)}
     context.note_recall(used - {NO_ID})
-    message = remark(context, vector, [])
     return LocateResult(
         message=message,
         text=_text(context, asked, found) + (f" ({message})" if message else ""),
@@ -122,14 +140,19 @@ def _named(conn: sqlite3.Connection, things: Things, spoken: Sequence[Scored], h
     fits = dict(zip(best.ids.tolist(), best.fits.tolist(), strict=True))
     found: list[Scored] = []
     for entity in entities.get_many(conn, fits):
-        scored = places.of_entity(entity, fits[entity.id])
-        if scored is None or (entity.tentative and entity.confidence < FADED):
-            continue
-        less, here = HISTORY * scored.place.confidence, scored.place.position
-        old = [place for place in entity.history if math.dist(place.position, here) > ELSEWHERE]
-        earlier = [replace(scored, place=replace(place, confidence=less), state="earlier") for place in old]
-        found += [scored, *earlier]
+        if not entity.tentative or entity.confidence >= FADED:
+            found += _places(entity, fits[entity.id])
     return found
+
+
+def _places(entity: Entity, fit: float) -> list[Scored]:
+    """The place of an entity and its earlier ones, none when it is unknown."""
+    scored = places.of_entity(entity, fit)
+    if scored is None:
+        return []
+    less, here = HISTORY * scored.place.confidence, scored.place.position
+    old = [place for place in entity.history if math.dist(place.position, here) > ELSEWHERE]
+    return [scored, *(replace(scored, place=replace(place, confidence=less), state="earlier") for place in old)]
 
 
 def _texts(context: ToolContext, conn: sqlite3.Connection, question: _Question, known: Things) -> list[Evidence]:
