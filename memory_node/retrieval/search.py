@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 BROAD = 0.5  # share of rows from which the best are searched first and looked at after, instead of the other way round
 SPARE = 8  # texts looked at beyond those asked for, for what does not pass
+COUNTED = 16_384  # rows that are counted on the way
 FEW_TEXTS = 512  # candidates that are all scored, instead of those that postings tell of
 
 
@@ -189,6 +190,12 @@ class Searcher:
     def count(self, resolved: Resolved) -> int:
         """How many rows pass."""
         return len(self._projections.rows.view.select(resolved))
+
+    def beyond(self, resolved: Resolved, limit: int) -> int | None:
+        """How many rows pass beyond limit, None where counting them costs more than finding the first."""
+        if self._projections.rows.view.count > COUNTED:
+            return None
+        return max(0, self.count(resolved) - limit)
 
     def _mask(self, rows: View, view: VectorView, resolved: Resolved, plan: Plan) -> Flags:
         plan.paths.append("filtered")

@@ -100,8 +100,16 @@ def of_episodes(conn: sqlite3.Connection, episode_ids: Iterable[int], after: int
     return get_many(conn, [row[0] for row in rows])
 
 
+def exist(conn: sqlite3.Connection) -> bool:
+    """Whether there is any gist."""
+    return conn.execute("SELECT 1 FROM gist LIMIT 1").fetchone() is not None
+
+
 def standing_in(conn: sqlite3.Connection, ids: Iterable[int], layers: Sequence[str] = ()) -> list[int]:
     """Return those of the gists, in their order, that tell of rows of the layers (none: any) now archived or gone."""
+    ids = list(ids)
+    if not ids:
+        return []
     sql = f"""SELECT value FROM json_each(?) AS given WHERE EXISTS (
                   SELECT 1 FROM edge JOIN node ON node.id = target
                   WHERE source = given.value AND type = {int(EdgeType.SUMMARIZES)} AND tier = {int(Tier.ARCHIVED)}

@@ -12,7 +12,7 @@ from memory_node.tools.asking import ask
 from memory_node.tools.context import ToolContext
 from memory_node.tools.matches import ranked_gists
 from memory_node.tools.results import SearchGistsResult
-from memory_node.tools.wording import Wording, counted, shortened, told
+from memory_node.tools.wording import Wording, counted, left_over, shortened, told
 
 if TYPE_CHECKING:
     from memory_node.retrieval.filters import Resolved
@@ -44,7 +44,7 @@ def search_gists(
     else:
         words = Wording(context.now_ns(), context.settings.time_zone)
         head = f"{counted(len(gists), 'summary')}{about}, {'best' if query else 'newest'} first"
-        more = "There are more: raise limit, or narrow the filter." if len(found) > limit else "That is all."
+        more = left_over(None if len(found) > limit else 0, "raise limit, or narrow the filter")
         text = told(head, gists, words.gist, more)
     return SearchGistsResult(message=message, text=text + (f" ({message})" if message else ""), gists=gists)
 

@@ -12,7 +12,7 @@ from memory_node.tools.arguments import checked_limit, checked_query
 from memory_node.tools.asking import ask, checked_vector
 from memory_node.tools.context import ToolContext
 from memory_node.tools.results import SemanticSearchResult
-from memory_node.tools.wording import Wording, counted, shortened, told
+from memory_node.tools.wording import Wording, counted, left_over, shortened, told
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,7 +53,7 @@ def semantic_search(
     else:
         words = Wording(context.now_ns(), context.settings.time_zone)
         head = f"{counted(len(matches), 'match')}{about}, best first; now {words.clock(words.now)}"
-        more = "There are more: raise limit, or narrow the filter." if len(answers) > limit else "That is all."
+        more = left_over(None if len(answers) > limit else 0, "raise limit, or narrow the filter")
         text = told(head, matches, words.match, more)
     text += f" ({message})" if message else ""
     return SemanticSearchResult(message=message, text=text, matches=matches, plan=plan.as_dict() if explain else None)

@@ -14,7 +14,7 @@ from memory_node.tools import matches as as_matches
 from memory_node.tools.arguments import LONGEST_SPAN, checked_limit
 from memory_node.tools.context import ToolContext
 from memory_node.tools.results import Match, TemporalQueryResult
-from memory_node.tools.wording import Wording, counted, told
+from memory_node.tools.wording import Wording, counted, left_over, told
 
 if TYPE_CHECKING:
     from memory_node.retrieval.filters import Resolved
@@ -47,19 +47,23 @@ def temporal_query(
     now = context.now_ns()
     window = _since(context.resolve(filter, (Kind.OBSERVATION,)), last_n_minutes, now)
     ids = context.searcher.in_time(window, newest_first, limit + 1)
-    more, at_least = context.searcher.count(window) - limit if len(ids) > limit else 0, False
+    more = context.searcher.beyond(window, limit) if len(ids) > limit else 0
+    at_least = False
     with context.db.read() as conn:
         matches = as_matches.of_ids(conn, ids[:limit])
-    if not filter.kinds:
-        summaries = _since(context.resolve(replace(filter, layers=()), (Kind.GIST,)), last_n_minutes, now)
+        with_gists = not filter.kinds and gists.exist(conn)
+    if with_gists:
+        summaries = replace(window, kinds=(int(Kind.GIST),), layers=None)
         nearer = _before_last(summaries, matches, newest_first, limit)
         told, looked_at = _summaries(context, nearer, filter.layers, newest_first, limit)
         matches = _in_order((*matches, *told), newest_first)
-        at_least = context.searcher.count(summaries) > looked_at
-    more += max(0, len(matches) - limit)
+        if more is not None:
+            more += max(0, len(matches) - limit)
+            at_least = more > 0 and context.searcher.beyond(summaries, looked_at) != 0
     matches = matches[:limit]
     context.note_recall(match.id for match in matches)
-    return TemporalQueryResult(text=_text(context, now, matches, newest_first, more, at_least), matches=matches)
+    tail = left_over(more, "raise limit, or narrow the window", at_least)
+    return TemporalQueryResult(text=_text(context, now, matches, newest_first, tail), matches=matches)
 
 
 def _newest_first(order: str) -> bool:
@@ -99,7 +103,7 @@ def _summaries(
         with context.db.read() as conn:
             kept = gists.standing_in(conn, ids, layers)
             if len(kept) >= limit or len(ids) < wanted:
-                return as_matches.of_ids(conn, kept), len(ids)
+                return as_matches.of_ids(conn, kept) if kept else (), len(ids)
         # Gists whose rows are all there took places.
         wanted *= 4
 
@@ -110,15 +114,11 @@ def _in_order(matches: Iterable[Match], newest_first: bool) -> tuple[Match, ...]
     return tuple(sorted(matches, key=lambda match: (match.stamp, match.id)))
 
 
-def _text(
-    context: ToolContext, now: int, matches: tuple[Match, ...], newest_first: bool, more: int, at_least: bool
-) -> str:
+def _text(context: ToolContext, now: int, matches: tuple[Match, ...], newest_first: bool, tail: str) -> str:
     if not matches:
         return "Nothing was seen in that time."
     words = Wording(now, context.settings.time_zone)
     summaries = sum(match.kind == "gist" for match in matches)
     remark = f"; {counted(summaries, 'summary')} of archived observations" if summaries else ""
     head = f"{counted(len(matches), 'match')}, {'newest' if newest_first else 'oldest'} first{remark}"
-    left = f"{'at least ' if at_least else ''}{more} more"
-    tail = f"There are {left}: raise limit, or narrow the window." if more else "That is all."
     return told(head, matches, words.match, tail)

@@ -167,6 +167,14 @@ def told(head: str, things: Sequence[T], say: Callable[[T, int], str], more: str
     return listed(head, lines + [""] * (len(things) - len(lines)), more)
 
 
+def left_over(more: int | None, advice: str, at_least: bool = False) -> str:
+    """The last line of a list: how many more there are (None: some), and what to do about it."""
+    if more == 0:
+        return "That is all."
+    number = "" if more is None else f"at least {more} " if at_least else f"{more} "
+    return f"There are {number}more: {advice}."
+
+
 def shortened(text: str, room: int) -> str:
     """The text on one line, cut to `room` characters with a mark where it goes on.
 

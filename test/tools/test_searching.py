@@ -11,6 +11,7 @@ from support.fakes import SECOND, FakeClock, WordEmbedder
 from memory_node.errors import EmbedderError
 from memory_node.graph import Detection, Filter, Kind
 from memory_node.memory import Memory
+from memory_node.retrieval import search
 
 OpenMemory = Callable[..., Memory]
 
@@ -385,6 +386,24 @@ def test_gists_of_a_layer_are_found_behind_many_of_others(memory: Memory, clock:
         found = memory.search_gists(query, 2, Filter(layers=("talk",)))
         assert len(found.gists) == 2 and found.text.endswith("That is all.")
         assert "There are more" in memory.search_gists(query, 1, Filter(layers=("talk",))).text
+
+
+def test_summaries_that_were_not_looked_at_make_it_at_least(morning: Memory, clock: FakeClock) -> None:
+    memory = archived(morning, clock)
+    memory.record("a bucket of water", layer="scene", position=(4.5, 4.0, 0.0))
+    found = memory.spatial_query((4.5, 4.0), 100.0, 100).matches
+    assert [match.kind for match in found].count("gist") > 1
+    assert "There are at least 1 more: raise limit" in memory.spatial_query((4.5, 4.0), 100.0, 1).text
+    assert "That is all." in memory.spatial_query((4.5, 4.0), 100.0, len(found)).text
+
+
+def test_rows_are_counted_only_where_that_is_cheap(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    for i in range(6):
+        memory.record(f"mug {i}", layer="scene", position=(float(i), 0.0, 0.0))
+    asked = (lambda: memory.temporal_query(limit=2), lambda: memory.spatial_query((0.0, 0.0), 9.0, 2))
+    assert ["There are 4 more: raise limit" in ask().text for ask in asked] == [True, True]
+    monkeypatch.setattr(search, "COUNTED", 5)
+    assert ["There are more: raise limit" in ask().text for ask in asked] == [True, True]
 
 
 def test_more_is_said_only_where_there_is_more(memory: Memory) -> None:
