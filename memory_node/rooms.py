@@ -112,6 +112,7 @@ class Rooms:
             get_settings=self.settings,
             clock=self.clock,
             embed=self._embed_query,
+            embed_names=lambda names: None if self.embedding is None else self.embedding.embed_names(names),
             get_pose=lambda: self.track.latest_at(self.clock.now_ns()),
             get_map_id=lambda: self.situation.map_id,
             get_newest=lambda: self.projections.rows.view.newest,

@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_CACHED_QUERIES = 256
+_CACHED_QUERIES, _CACHED_NAMES = 256, 4096
 _FIRST_RETRY, _LAST_RETRY = 0.5, 30.0
 QUESTION_PATIENCE = 2.0
 """s a question waits for the embedder to end the batch at hand; then words answer alone."""
@@ -97,6 +97,7 @@ class EmbeddingQueue:
         self._on_model = on_model
         self._turns = _Turns()
         self._queries: OrderedDict[str, NDArray[np.float32]] = OrderedDict()
+        self._names: OrderedDict[str, NDArray[np.float32]] = OrderedDict()
         self._cache_lock = threading.Lock()
         self._wake = threading.Event()
         self._closing = threading.Event()
@@ -140,6 +141,27 @@ class EmbeddingQueue:
             while len(self._queries) > _CACHED_QUERIES:
                 self._queries.popitem(last=False)
         return vector
+
+    def embed_names(self, names: Sequence[str]) -> NDArray[np.float32] | None:
+        """Return unit vectors (N, dim) of short texts, which are kept; None when the embedder does not answer."""
+        with self._cache_lock:
+            found = {name: self._names[name] for name in names if name in self._names}
+        new = [name for name in dict.fromkeys(names) if name not in found]
+        try:
+            for start in range(0, len(new), self._batch_size):
+                batch = new[start : start + self._batch_size]
+                with self._turns.question():
+                    found.update(zip(batch, self._embed(batch), strict=True))
+        except EmbedderError as error:
+            self.error = str(error)
+            return None
+        with self._cache_lock:
+            for name in names:
+                self._names[name] = found[name]
+                self._names.move_to_end(name)
+            while len(self._names) > _CACHED_NAMES:
+                self._names.popitem(last=False)
+        return np.stack([found[name] for name in names])
 
     def backlog(self) -> int:
         """Texts that wait for a vector; 0 while the model is not known."""

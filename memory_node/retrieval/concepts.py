@@ -111,6 +111,13 @@ washroom / toilet; hallway / corridor / hall; office; dining room; laundry room 
 attic / loft; balcony; terrace / patio; garden / yard / backyard; entrance / lobby / foyer; meeting room / conference
 room; warehouse; workshop
 """
+_HOMONYMS = """
+trunk mobile display screen shades shade range tin can seat lift hall light tap glass rubber ring throw mat remote
+skip steps tie suit cap scale iron washer dish counter basin board marker folder paper badge case speaker mouse tablet
+buffet rock cycle coach cone tank slide swing watch dummy cot saw drill plug fan
+"""
+HOMONYMS = frozenset(_HOMONYMS.split())
+"""Names that are as often said of something else."""
 
 
 @cache

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from memory_node.ingest.association import normalise_label
 from memory_node.retrieval import concepts
@@ -13,13 +15,33 @@ from memory_node.storage import vectors
 if TYPE_CHECKING:
     import sqlite3
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from memory_node.storage.vectors import Model
 
+    Embed = Callable[[list[str]], NDArray[np.float32] | None]
+
 EXACT, OTHER_NAME, KIND_OF, PART = 1.0, 0.95, 0.9, 0.8
 """Same name; another name of it; a name with or without more said ("red chair", "chair"); letters in common."""
+SURER = 0.1
+"""How far beyond the threshold a cosine must be for a word before a name to leave the thing what it is."""
+NEAREST, MOST_NAMES = 30, 8
+"""Labels that a name is compared with more closely, and names of each."""
+_ATTRIBUTES = """
+    black white red green blue yellow orange brown grey gray purple pink golden silver dark bright big large small
+    little tiny huge tall short long wide narrow old new broken dirty clean empty full open closed wooden wood metal
+    steel iron plastic glass leather paper cardboard ceramic stone concrete rubber fabric round square left right upper
+    lower top bottom front back middle first second third last other same nearest heavy light kitchen bathroom bedroom
+    office garden hallway living room dining outdoor indoor ceiling wall floor
+"""
+ATTRIBUTES = frozenset(_ATTRIBUTES.split())
+"""Words before a name that say more of the thing and leave it what it is."""
+_OTHER_KIND = """
+    baby bed bird car cat clothes dog doll fake flower hot model music pet prairie river sea shower solar stuffed teddy
+    time toilet toy traffic
+"""
+OTHER_KIND = frozenset(_OTHER_KIND.split())
+"""Words before a name that make it another thing: a teddy bear is no bear, a toilet seat no chair."""
 _ASKING = re.compile(
     r"^(?:(?:where|how many|find|locate|show|is|are|the|a|an|my|our|any|some|nearest|closest|me|there)\s+)+"
 )
@@ -42,11 +64,28 @@ def fit(concept: str, label: str, cosine: float | None, threshold: float) -> flo
     asked, known = concepts.things(concept), concepts.things(label)
     if asked & known:
         return OTHER_NAME
-    if label.endswith(" " + concept) or (not asked and _means(_shortened(concept), label)):
-        return KIND_OF
+    more = _more_said(concept, label, asked)
+    if more:
+        return KIND_OF if _is_kind(more, label.endswith(" " + concept), cosine, threshold + SURER) else 0.0
     if asked and known:
         return 0.0
     return cosine if cosine is not None and cosine >= threshold else 0.0
+
+
+def _more_said(concept: str, label: str, asked: Collection[int]) -> list[str]:
+    """The words that one name has before the other; none when neither is the other with more said."""
+    if label.endswith(" " + concept):
+        return label.removesuffix(concept).split()
+    words = [] if asked else concept.split()
+    heads = ((words[:i], " ".join(words[i:])) for i in range(1, len(words)))
+    return next((before for before, head in heads if _means(head, label)), [])
+
+
+def _is_kind(more: list[str], of_label: bool, cosine: float | None, least: float) -> bool:
+    """Tell whether words before a name leave the thing what it is: an office chair is a chair, a hot dog is no dog."""
+    if not OTHER_KIND.isdisjoint(more):
+        return False
+    return ATTRIBUTES.issuperset(more) or (of_label if cosine is None else cosine >= least)
 
 
 def cosines(
@@ -58,11 +97,35 @@ def cosines(
     return {label: float(found @ vector) for label, found in vectors.of_bodies(conn, model.id, labels).items()}
 
 
-def _shortened(concept: str) -> list[str]:
-    """The concept with fewer and fewer words before its head."""
-    words = concept.split()
-    return [" ".join(words[i:]) for i in range(1, len(words))]
+def sharpened(embed: Embed, concept: str, plain: Mapping[str, float]) -> Mapping[str, float]:
+    """Return cosines that tell more than those of the bare words, for a name that `concepts` lacks.
+
+    Words are compared as they are and as "a photo of" what they name, and a label by that one of its names that is the
+    nearest. Only the NEAREST labels are looked at; the others have no cosine. docs/entities.md has what it gains.
+
+    Args:
+        embed: unit vectors (N, D) of texts, or None. plain: cosine of concept and label, by label.
+    """
+    if concepts.things(concept) or not plain:
+        return plain
+    near = sorted(plain, key=lambda label: (-plain[label], label))[:NEAREST]
+    names = {label: concepts.names(label)[:MOST_NAMES] for label in near}
+    asked = list(dict.fromkeys([concept, *(name for label in near for name in names[label])]))
+    found = pictured(embed, asked)
+    if found is None:
+        return plain
+    cosine = dict(zip(asked, (found @ found[0]).tolist(), strict=True))
+    return {label: max(cosine[name] for name in names[label]) for label in near}
 
 
-def _means(forms: Iterable[str], label: str) -> bool:
-    return any(concepts.same_word(form, label) or concepts.things(form) & concepts.things(label) for form in forms)
+def pictured(embed: Embed, names: Sequence[str]) -> NDArray[np.float32] | None:
+    """Return unit vectors (N, D) halfway between each name and "a photo of" it, or None."""
+    found = embed([*names, *(f"a photo of a {name}" for name in names)])
+    if found is None:
+        return None
+    both = found[: len(names)] + found[len(names) :]
+    return np.asarray(both / np.linalg.norm(both, axis=1, keepdims=True))
+
+
+def _means(form: str, label: str) -> bool:
+    return concepts.same_word(form, label) or bool(concepts.things(form) & concepts.things(label))

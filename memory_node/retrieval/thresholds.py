@@ -22,11 +22,13 @@ class Thresholds:
         label: of a query and a label, when not both are in `concepts`.
         sentence: of a query and a text that does not have its words.
         strict: the same for a query in `concepts`: a text about it would have had one of its names.
+        named: of a query and a text that has another of its names.
     """
 
     label: float
     sentence: float
     strict: float
+    named: float = 0.15
 
 
 _OF_MODEL = {"all-MiniLM-L6-v2": Thresholds(label=0.55, sentence=0.45, strict=0.60)}
@@ -40,4 +42,6 @@ def of_model(name: str | None, chosen: float = 0.0) -> Thresholds:
         chosen: the setting locate_threshold, in place of `label`; 0: the calibrated one.
     """
     found = _OTHERS if name is None else _OF_MODEL.get(name.rsplit("/", 1)[-1], _OTHERS)
-    return Thresholds(chosen, min(chosen, found.sentence), max(chosen, found.strict)) if chosen > 0.0 else found
+    if chosen <= 0.0:
+        return found
+    return Thresholds(chosen, min(chosen, found.sentence), max(chosen, found.strict), min(chosen, found.named))

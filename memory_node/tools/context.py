@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -35,6 +35,7 @@ class ToolContext:
         get_settings: the settings of this moment; some change at run time.
         clock: the node's clock.
         embed: vector of a query, float32 (D,), or None without an embedder; may raise EmbedderError.
+        embed_names: vectors (N, D) of short texts, kept for the next time, or None when there is no answer.
         get_pose: the robot's latest pose in the memory's frame that is not later than now, or None.
         get_map_id: the present map.
         get_newest: the largest stamp of any row (ns).
@@ -47,6 +48,7 @@ class ToolContext:
     get_settings: Callable[[], Settings]
     clock: Clock
     embed: Callable[[str], NDArray[np.float32] | None]
+    embed_names: Callable[[Sequence[str]], NDArray[np.float32] | None]
     get_pose: Callable[[], Pose | None]
     get_map_id: Callable[[], str]
     get_newest: Callable[[], int]

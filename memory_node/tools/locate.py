@@ -18,6 +18,7 @@ from memory_node.retrieval import concepts, naming, places, ranking, thresholds
 from memory_node.retrieval.places import Evidence, Scored
 from memory_node.retrieval.thresholds import Thresholds
 from memory_node.storage import edges, entities, nodes, texts
+from memory_node.storage.vectors import of_texts
 from memory_node.tools.arguments import checked_query
 from memory_node.tools.asking import remark
 from memory_node.tools.by_id import id_in, row_of
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from memory_node.retrieval.filters import Resolved
     from memory_node.retrieval.search import Hit
     from memory_node.retrieval.things import Things
+    from memory_node.storage.vectors import Model
 
 KINDS = (Kind.ENTITY, Kind.OBSERVATION, Kind.GIST)
 HITS = 50
@@ -121,7 +123,8 @@ def _things(context: ToolContext, conn: sqlite3.Connection, question: _Question)
     """Entities that the concept names and whose place is known."""
     kinds = tuple({int(Kind.ENTITY)} & set(question.resolved.kinds))
     labels = entities.labels(conn) if kinds else []
-    cosines = naming.cosines(conn, context.searcher.model, question.vector, labels)
+    plain = naming.cosines(conn, context.searcher.model, question.vector, labels)
+    cosines = naming.sharpened(context.embed_names, question.concept, plain)
     fits: dict[int, float] = {}
     for label in labels:
         fit = naming.fit(question.concept, label, cosines.get(label), question.least.label)
@@ -163,9 +166,9 @@ def _texts(context: ToolContext, conn: sqlite3.Connection, question: _Question, 
     resolved = replace(question.resolved, kinds=kinds)
     relevance: dict[int, float] = {}
     for words in concepts.names(question.concept)[:NAMES]:
-        for hit in context.searcher.words(words, HITS, resolved):
-            if hit.lexical is not None and hit.lexical >= 0.99:
-                _keep_best(relevance, hit.node_ids, SPOKEN)
+        hits = [hit for hit in context.searcher.words(words, HITS, resolved) if (hit.lexical or 0.0) >= 0.99]
+        for hit in _meant(conn, context.searcher.model, question, words, hits):
+            _keep_best(relevance, hit.node_ids, SPOKEN)
     for hit, score in _alike(context, question, resolved):
         _keep_best(relevance, hit.node_ids, score)
     sightings = edges.pairs(conn, relevance, EdgeType.OBSERVED_IN) if len(known) else []
@@ -175,6 +178,24 @@ def _texts(context: ToolContext, conn: sqlite3.Connection, question: _Question, 
     likely = sorted(context.searcher.placed(relevance), key=lambda id_: (-relevance[id_], -id_))[: places.MOST]
     judged = ((node, _judged(question, node, relevance[node.id])) for node in nodes.fetch(conn, likely))
     return [_evidence(node, score) for node, score in judged if score > 0.0]
+
+
+def _meant(
+    conn: sqlite3.Connection, model: Model | None, question: _Question, words: str, hits: list[Hit]
+) -> list[Hit]:
+    """Those of the texts with another name of the thing that mean the thing, as far as their cosine tells.
+
+    A tree has a trunk, and a window may have shades: words of several meanings need as much as a text without them.
+    """
+    if words == question.concept:
+        return hits
+    several = words in concepts.HOMONYMS
+    least = question.least.sentence if several else question.least.named
+    if question.vector is None or model is None:
+        return [] if several else hits
+    ids, vectors = of_texts(conn, model.id, [hit.text_id for hit in hits])
+    cosines = dict(zip(ids.tolist(), (vectors @ question.vector).tolist(), strict=True))
+    return [hit for hit in hits if cosines.get(hit.text_id, -1.0 if several else 1.0) >= least]
 
 
 def _alike(context: ToolContext, question: _Question, resolved: Resolved) -> list[tuple[Hit, float]]:

@@ -133,6 +133,27 @@ def test_sentences_about_a_known_thing_are_no_second_place(house: tuple[Memory, 
     assert [round(place.position[0]) for place in found.alternatives] == [30]
 
 
+@pytest.mark.parametrize(
+    ("concept", "text", "found"),
+    [
+        ("suitcase", "a fallen tree trunk lies across the path", False),
+        ("stove", "the range of the sensor is too short", False),
+        ("sofa", "somebody sleeps on the couch", True),
+        ("suitcase", "suitcase trunk", True),
+    ],
+)
+def test_another_name_in_a_sentence_counts_when_the_sentence_means_the_thing(
+    tmp_path: Path, concept: str, text: str, found: bool
+) -> None:
+    memory, clock = open_memory(tmp_path, same={"couch": "sofa"})
+    with memory:
+        clock.advance(1.0)
+        memory.record(text, layer="scene", position=(1.0, 2.0, 0.0))
+        memory.flush()
+        assert memory.wait_embedded(10.0)
+        assert memory.locate(concept).found is found
+
+
 def test_a_filter_holds_for_things_and_texts(house: tuple[Memory, FakeClock]) -> None:
     memory, clock = house
     show(memory, clock, ("cup", A), at=FACING_A)

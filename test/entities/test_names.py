@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from memory_node.graph import Place, PositionSource
@@ -36,10 +37,43 @@ def test_what_a_question_asks_for(text: str, concept: str) -> None:
         ("gizmo", "cup", 0.59, 0.0),
         ("gizmo", "cup", 0.61, 0.61),
         ("gizmo", "cup", None, 0.0),
+        ("dog", "hot dog", 0.8, 0.0),
+        ("bear", "teddy bear", 0.8, 0.0),
+        ("light", "traffic light", 0.6, 0.0),
+        ("monitor", "baby monitor", 0.9, 0.0),
+        ("chair", "kitchen chair", 0.5, naming.KIND_OF),
+        ("chair", "lawn chair", 0.75, naming.KIND_OF),
+        ("table", "time table", 0.9, 0.0),
+        ("toilet seat", "chair", 0.59, 0.0),
+        ("car seat", "chair", None, 0.0),
+        ("river bed", "bed", None, 0.0),
+        ("chess table", "table", 0.65, 0.0),
+        ("baby monitor", "monitor", 0.9, 0.0),
+        ("garden chair", "chair", 0.3, naming.KIND_OF),
+        ("desk lamp", "lamp", 0.75, naming.KIND_OF),
+        ("desk lamp", "lamp", None, 0.0),
     ],
 )
 def test_how_well_a_label_fits(concept: str, label: str, cosine: float | None, fit: float) -> None:
     assert naming.fit(concept, label, cosine, 0.6) == fit
+
+
+def test_a_name_that_the_vocabulary_lacks_is_compared_with_all_names_of_a_label() -> None:
+    asked: list[str] = []
+    axes = {"cooling cabinet": (1.0, 0.0, 0.0), "fridge": (0.6, 0.8, 0.0), "refrigerator": (0.1, 0.0, 1.0)}
+
+    def embed(texts: list[str]) -> np.ndarray:
+        asked.extend(texts)
+        vectors = np.array([axes.get(text.removeprefix("a photo of a "), (0.0, 0.0, 1.0)) for text in texts])
+        return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+
+    plain = {"refrigerator": 0.1, "cup": 0.05}
+    assert naming.sharpened(embed, "cooling cabinet", plain)["refrigerator"] == pytest.approx(0.6)
+    assert {"fridge", "a photo of a fridge"} <= set(asked)
+    assert naming.sharpened(lambda texts: None, "cooling cabinet", plain) == plain
+    asked.clear()
+    assert naming.sharpened(embed, "couch", plain) == plain
+    assert not asked
 
 
 def test_every_name_is_normalised_and_stands_once_with_a_thing() -> None:
