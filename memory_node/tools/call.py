@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from memory_node.errors import InvalidArgument, MemoryNodeError, shown
 from memory_node.graph import Filter
 from memory_node.tools.catalogue import Tool, tool
+from memory_node.tools.wording import shortened
 
 if TYPE_CHECKING:
     from memory_node.memory import Memory
@@ -125,7 +126,7 @@ def _start(memory: Memory, chosen: Tool, given: dict[str, Any]) -> str:
 
 def _end(memory: Memory, chosen: Tool, given: dict[str, Any]) -> str:
     ended = memory.end_episode(**given)
-    return f"Episode #{ended.id} has ended. {ended.summary}".strip()
+    return f"Episode #{ended.id} has ended. {shortened(ended.summary, 1000)}".strip()
 
 
 _CALLS: dict[str, Callable[[Memory, Tool, dict[str, Any]], str]] = {

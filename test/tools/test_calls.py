@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from support.fakes import FakeClock
 
 from memory_node.graph import Filter
@@ -52,6 +54,18 @@ def test_notes_and_episodes_are_written(morning: Memory, clock: FakeClock) -> No
     clock.advance(10)
     assert morning.call_tool("end_episode", {"status": "abandoned"}).startswith(f"Episode #{episode.id} has ended.")
     assert morning.episode_summary(episode.id).episodes[0].status == "abandoned"
+
+
+def test_the_end_of_a_long_episode_is_told_in_short(open_memory: Callable[..., Memory], clock: FakeClock) -> None:
+    memory = open_memory("long.db", consolidation_max_text=10_000)
+    memory.call_tool("start_episode", {"name": "a long round"})
+    for i in range(40):
+        memory.record(
+            f"section {i} of the corridor " + "goes on and on " * 20, layer="scene", position=(0.1 * i, 0.0, 0.0)
+        )
+        clock.advance(1)
+    ended = memory.call_tool("end_episode", {})
+    assert 500 < len(ended) < 1100 and ended.endswith("…")
 
 
 def test_json_text_numbers_as_text_and_null_are_taken(morning: Memory) -> None:
