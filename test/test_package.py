@@ -135,7 +135,7 @@ def test_entry_points_name_functions_that_exist() -> None:
     scripts = dict(
         line.split(" = ") for line in config["options.entry_points"]["console_scripts"].strip().splitlines()
     )
-    assert scripts == {"memory": "memory_node.cli.main:main", "memory_node": "memory_node.ros.main:main"}
+    assert scripts == {"memory": "memory_node.cli.main:main"}
     assert toml_section("project.scripts") == {"memory": '"memory_node.cli.main:main"'}
     for target in scripts.values():
         module, function = target.split(":")

@@ -40,10 +40,10 @@ def reference() -> Any:
     return reference
 
 
-def defaults(rows: list[str]) -> dict[str, str]:
-    """Default by name, out of the rows of the reference page."""
+def told(rows: list[str]) -> dict[str, list[str]]:
+    """Name -> default and text, out of the rows of the reference page."""
     cells = [[cell.strip() for cell in row.split(" | ")] for row in rows[2:]]
-    return {name.lstrip("| "): default for name, default, *_ in cells}
+    return {name.lstrip("| "): [default, what] for name, default, _, what, *_ in cells}
 
 
 def test_services(reference: Any) -> None:
@@ -59,23 +59,26 @@ def test_services(reference: Any) -> None:
 
 
 def test_topics(reference: Any) -> None:
-    rows = reference.page().partition("## Topics\n\n")[2].split("\n\n")[0].splitlines()[2:]
-    assert [row[:2] for row in table("| topic | type |")] == [row.strip("| ").split(" | ")[:2] for row in rows]
+    assert table("| topic | type |") == [list(row) for row in reference.TOPICS]
+
+
+def test_diagnostics(reference: Any) -> None:
+    assert table("| status | values |") == [list(row) for row in reference.diagnostics()]
 
 
 def test_parameters(reference: Any) -> None:
-    code = defaults(reference.parameter_rows(reference.node_table().values()))
+    code = told(reference.parameter_rows(reference.node_table().values()))
     rows = table("| parameter | default |")
-    assert {name: default for name, default, _ in rows} == {name: code.get(name) for name, *_ in rows}
+    assert {name: more for name, *more in rows} == {name: code.get(name) for name, *_ in rows}
 
 
 def test_settings_of_a_layer(reference: Any) -> None:
-    code = defaults(reference.parameter_rows(reference.layer_table().values()))
-    assert {name: default for name, default, _ in table("| setting | default |")} == code
+    code = told(reference.parameter_rows(reference.layer_table().values()))
+    assert {name: more for name, *more in table("| setting | default |")} == code
 
 
 def test_message_types(reference: Any) -> None:
-    assert [name for name, _ in table("| type | what is kept |")] == [f"`{n}`" for n in reference.converter_docs()]
+    assert table("| type | what is kept |") == [list(row) for row in reference.types()]
 
 
 def test_commands() -> None:

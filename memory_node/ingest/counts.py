@@ -20,7 +20,7 @@ class MessageCounts:
         dropped: messages lost to a full queue or a full disk.
         refusals: reason -> messages refused for what was in them.
         skipped: reason -> single detections left out of messages that were taken.
-        last_received: ns of the node's clock, None before the first.
+        last_arrival: ns of the steady clock, None before the first.
         type: ROS type of the newest message, "" before the first.
     """
 
@@ -30,7 +30,7 @@ class MessageCounts:
     dropped: int = 0
     refusals: Counter[str] = field(default_factory=Counter)
     skipped: Counter[str] = field(default_factory=Counter)
-    last_received: int | None = None
+    last_arrival: int | None = None
     type: str = ""
     _arrivals: deque[int] = field(default_factory=lambda: deque(maxlen=256))
 
@@ -39,10 +39,10 @@ class MessageCounts:
         """Messages refused for any reason."""
         return sum(self.refusals.values())
 
-    def arrive(self, received: int, steady: int, type_name: str) -> None:
-        """Count a message: received in ns of the node's clock, steady in ns of the steady clock."""
+    def arrive(self, steady: int, type_name: str) -> None:
+        """Count a message that arrived at `steady`, ns of the steady clock."""
         self.received += 1
-        self.last_received = received
+        self.last_arrival = steady
         self.type = type_name
         self._arrivals.append(steady)
 
@@ -53,6 +53,11 @@ class MessageCounts:
     def skip(self, reason: str) -> None:
         """Count a detection that was left out."""
         self.skipped[reason if reason in self.skipped or len(self.skipped) < _REASONS else "other"] += 1
+
+    def age(self, steady: int) -> float | None:
+        """Time since the last message (s), None before the first; steady is now (ns of the steady clock)."""
+        last = self.last_arrival
+        return None if last is None else max(0, steady - last) / NS
 
     def rate(self, steady: int) -> float:
         """Messages a second (Hz) over the last ten seconds of the steady clock (ns)."""

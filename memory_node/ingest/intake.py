@@ -116,7 +116,7 @@ class Intake:
                 self._epoch += 1
             self._last_received = received
             self._number += 1
-            counts.arrive(received, steady, type_name)
+            counts.arrive(steady, type_name)
             self._queues[layer].append(
                 Arrival(self.layers[layer], type_name, message, received, steady, self._number, self._epoch)
             )

@@ -14,15 +14,15 @@ _PATIENCE = 3.0
 
 
 class RosClock:
-    """ROS time: wall time, or `/clock` under use_sim_time.
+    """ROS time: wall time, or `/clock` under use_sim_time, which can be set at run time."""
 
-    Attributes:
-        kind: "ros" or "sim", see `memory_node.ingest.clockwatch`.
-    """
-
-    def __init__(self, clock: Clock, simulated: bool) -> None:
+    def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self.kind = "sim" if simulated else "ros"
+
+    @property
+    def kind(self) -> str:
+        """Either "ros" or "sim", see `memory_node.ingest.clockwatch`."""
+        return "sim" if self._clock.ros_time_is_active else "ros"
 
     def now_ns(self) -> int:
         """Nanoseconds; 0 while `/clock` has not begun."""
@@ -31,20 +31,27 @@ class RosClock:
 
 
 class SilentClockWatch:
-    """Warns once when use_sim_time is set and nothing publishes `/clock`. `look` is called on a steady timer."""
+    """Warns once when `/clock` does not come, or no longer comes, under use_sim_time; a steady timer calls `look`."""
 
     def __init__(self, node: Node, clock: RosClock) -> None:
         self._node = node
         self._clock = clock
-        self._since = time.monotonic()
+        self._last = 0
+        self._moved = time.monotonic()
         self._warned = False
 
     def look(self) -> str:
         """Return a warning while the clock is silent, else ""."""
-        if self._clock.kind != "sim" or self._clock.now_ns() > 0:
+        now, steady = self._clock.now_ns(), time.monotonic()
+        if now != self._last:
+            self._last, self._moved, self._warned = now, steady, False
+        silent = steady - self._moved > _PATIENCE
+        if self._clock.kind != "sim" or (now > 0 and not silent):
             return ""
         warning = "use_sim_time is true and nothing publishes /clock: the time is 0 and nothing is stored"
-        if not self._warned and time.monotonic() - self._since > _PATIENCE:
+        if now > 0:
+            warning = f"nothing comes on /clock any more: the time stands still at {now / 1e9:.3f} s"
+        if silent and not self._warned:
             self._warned = True
             self._node.get_logger().warning(warning)
         return warning

@@ -52,13 +52,14 @@ VALUES = {
 
 
 def layer_statuses(
-    stored: Mapping[str, Stored], counts: Mapping[str, MessageCounts], feeds: Subscriptions, now: int
+    stored: Mapping[str, Stored], counts: Mapping[str, MessageCounts], feeds: Subscriptions
 ) -> list[LayerStatus]:
     """Return the layers as the node sees them: messages from the intake's counts, rows from the memory's."""
     steady = time.monotonic_ns()
     result = []
     for name, count in counts.items():
         feed, rows = feeds[name], stored.get(name, Stored(name))
+        age = count.age(steady)
         result.append(
             LayerStatus(
                 name=name,
@@ -70,16 +71,19 @@ def layer_statuses(
                 thinned=count.thinned,
                 dropped=count.dropped,
                 refused=count.refused,
+                refused_because=_reasons(count.refusals),
+                left_out=_reasons(count.skipped),
                 rate=count.rate(steady),
-                age=math.nan if count.last_received is None else max(0.0, (now - count.last_received) / NS),
+                age=math.nan if age is None else age,
                 publishers=feed.publishers,
+                problem=_problem(feed, count, [] if feed.publishers else feeds.nearest_topics(feed)),
             )
         )
     return result
 
 
-def layer_problem(feed: Feed, count: MessageCounts, nearest: list[str]) -> str:
-    """Return what is wrong with a layer in a sentence, or ""."""
+def _problem(feed: Feed, count: MessageCounts, nearest: list[str]) -> str:
+    """What is wrong with a layer in a sentence, or ""."""
     if feed.problem:
         return feed.problem
     if feed.publishers == 0:
@@ -94,8 +98,6 @@ def diagnostic_array(
     node_name: str,
     status: MemoryStatus,
     layers: list[LayerStatus],
-    counts: Mapping[str, MessageCounts],
-    problems: Mapping[str, str],
     jobs: list[JobState],
     warnings: list[str],
     now: int,
@@ -106,7 +108,7 @@ def diagnostic_array(
     array.status = [
         _memory(node_name, status, warnings),
         _jobs(node_name, jobs, now),
-        *(_layer(node_name, layer, counts[layer.name], problems[layer.name]) for layer in layers),
+        *(_layer(node_name, layer) for layer in layers),
     ]
     return array
 
@@ -152,7 +154,7 @@ def _job(job: JobState, now: int) -> str:
     )
 
 
-def _layer(node_name: str, layer: LayerStatus, count: MessageCounts, problem: str) -> DiagnosticStatus:
+def _layer(node_name: str, layer: LayerStatus) -> DiagnosticStatus:
     values = (
         layer.topic,
         layer.type,
@@ -164,12 +166,12 @@ def _layer(node_name: str, layer: LayerStatus, count: MessageCounts, problem: st
         layer.thinned,
         layer.dropped,
         layer.refused,
-        _reasons(count.refusals),
-        _reasons(count.skipped),
+        "; ".join(layer.refused_because),
+        "; ".join(layer.left_out),
         layer.publishers,
     )
-    return _status(f"{node_name}: layer {layer.name}", problem, dict(zip(VALUES["layer"], values, strict=True)))
+    return _status(f"{node_name}: layer {layer.name}", layer.problem, dict(zip(VALUES["layer"], values, strict=True)))
 
 
-def _reasons(counter: Mapping[str, int]) -> str:
-    return "; ".join(f"{reason}: {number}" for reason, number in list(counter.items()))
+def _reasons(counter: Mapping[str, int]) -> list[str]:
+    return [f"{reason}: {number}" for reason, number in list(counter.items())]

@@ -1,15 +1,13 @@
-"""The executable `memory_node`: starts the node, spins it, and stops it cleanly on SIGINT and SIGTERM."""
+"""Starts the node, spins it, and stops it cleanly when it is told to; `memory_node.ros.start` is the executable."""
 
 from __future__ import annotations
 
 import logging
 import os
-import signal
 import sys
 import threading
 import traceback
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import rclpy
@@ -68,14 +66,13 @@ def _fault(value: Any, path: str = "") -> str:
     return ""
 
 
-def main(args: list[str] | None = None) -> int:
-    """Run the node until it is told to stop; returns the exit code.
+def run(stop: threading.Event, args: list[str] | None = None) -> int:
+    """Run the node until `stop` is set, by SIGINT or SIGTERM; returns the exit code.
 
-    0 after SIGINT, SIGTERM or a shutdown from outside; 1 when it cannot start, with one line that says why.
+    0 after a signal or a shutdown from outside; 1 when it cannot start, with one line that says why.
     """
-    stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, _setting(stop))
+    if stop.is_set():
+        return 0
     arguments = sys.argv if args is None else ["memory_node", *args]
     try:
         # Our own handlers: those of rclpy end the context before anything is flushed.
@@ -94,13 +91,6 @@ def main(args: list[str] | None = None) -> int:
         sys.stderr.flush()
         os._exit(code)
     return code
-
-
-def _setting(stop: threading.Event) -> Any:
-    def handle(number: int, frame: FrameType | None) -> None:
-        stop.set()
-
-    return handle
 
 
 def _run(stop: threading.Event) -> int:
@@ -147,7 +137,3 @@ def _bridge_logging() -> None:
     logger.setLevel(logging.INFO)
     logger.handlers = [RosLogHandler()]
     logger.propagate = False
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -31,7 +31,6 @@ from memory_node.rooms import preload
 from memory_node.ros.clocks import CLOCK_TOPIC, RosClock, SilentClockWatch
 from memory_node.ros.conversion import stamp_ns, status_message
 from memory_node.ros.declare import database_path, declare, follow_changes
-from memory_node.ros.diagnostics import layer_statuses
 from memory_node.ros.frames import frame_resolver
 from memory_node.ros.listener import Listener
 from memory_node.ros.models import embedder, summarizer
@@ -81,8 +80,7 @@ class MemoryNode(LifecycleNode):
         self.parameters = declare(self)
         self.failure = ""
         self.given_embedder = embedder
-        simulated = self.get_parameter("use_sim_time").value
-        self.clock = RosClock(self.get_clock(), bool(simulated))
+        self.clock = RosClock(self.get_clock())
         self._open: _Open | None = None
         self._active = False
         self._transition = threading.RLock()
@@ -218,9 +216,9 @@ class MemoryNode(LifecycleNode):
         """The memory's status with the layers as the node sees them."""
         rooms = self._rooms
         status = rooms.memory.status()
-        stored = {layer.name: layer for layer in status.layers}
-        layers = layer_statuses(stored, rooms.intake.counts, rooms.subscriptions, self.clock.now_ns())
-        return status_message(status, layers, rooms.reporting.warnings())
+        layers = rooms.reporting.layers(status)
+        problems = [f"layer {layer.name}: {layer.problem}" for layer in layers if layer.problem]
+        return status_message(status, layers, rooms.reporting.warnings() + problems)
 
     def _change(self, changes: dict[str, Any]) -> None:
         with self._transition:

@@ -15,6 +15,19 @@ from memory_node.ros.services import SERVICES
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "parameters.md"
 
 
+TOPICS = (
+    ("`/diagnostics`", "`diagnostic_msgs/msg/DiagnosticArray`", "sent: state of memory, jobs and layers, see below"),
+    ("`~/markers`", "`visualization_msgs/msg/MarkerArray`", "sent: entities, gists and path for RViz"),
+    ("each layer's topic", "its type", "taken in"),
+    ("`odometry.topic`", "`odometry.type`", "taken in: where the robot is"),
+    (
+        "`/tf`, `/tf_static`",
+        "`tf2_msgs/msg/TFMessage`",
+        "taken in, where `tf2_ros` is installed: the sensors' frames",
+    ),
+)
+
+
 def page() -> str:
     """Return the whole page."""
     return "\n".join(
@@ -39,7 +52,7 @@ def page() -> str:
             "",
             "## Message types",
             "",
-            *table(("type", "what is kept"), [(f"`{name}`", _kept(doc)) for name, doc in converter_docs().items()]),
+            *table(("type", "what is kept"), types()),
             "",
             "Any other type is read field by field, and so is a layer that names `fields`. The robot's pose comes from "
             f"{', '.join(f'`{name}`' for name in POSE_TYPES)}.",
@@ -53,23 +66,24 @@ def page() -> str:
             "",
             "## Topics",
             "",
-            *table(
-                ("topic", "type", "what"),
-                [
-                    ("`/diagnostics`", "`diagnostic_msgs/msg/DiagnosticArray`", "state for an operator, see below"),
-                    ("`~/markers`", "`visualization_msgs/msg/MarkerArray`", "entities, gists and path for RViz"),
-                    ("each layer's topic", "its type", "taken in"),
-                    ("`odometry.topic`", "`odometry.type`", "where the robot is"),
-                    ("`/tf`, `/tf_static`", "`tf2_msgs/msg/TFMessage`", "sensors' frames, where tf2 is installed"),
-                ],
-            ),
+            *table(("topic", "type", "what"), TOPICS),
             "",
             "## Diagnostics",
             "",
-            *table(("status", "values"), [(name, ", ".join(keys)) for name, keys in VALUES.items()]),
+            *table(("status", "values"), diagnostics()),
             "",
         ]
     )
+
+
+def types() -> list[tuple[str, str]]:
+    """Return what is kept of each type that has a converter of its own."""
+    return [(f"`{name}`", _kept(doc)) for name, doc in converter_docs().items()]
+
+
+def diagnostics() -> list[tuple[str, str]]:
+    """Return the keys of each kind of status in /diagnostics."""
+    return [(name, ", ".join(keys).replace("<", "&lt;")) for name, keys in VALUES.items()]
 
 
 def parameter_rows(specs: Iterable[SettingSpec]) -> list[str]:

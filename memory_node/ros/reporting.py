@@ -12,15 +12,17 @@ from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.timer import Timer
+from robot_memory.msg import LayerStatus
 from visualization_msgs.msg import MarkerArray
 
 from memory_node.errors import ClosedError, MemoryNodeError
 from memory_node.ingest.intake import Intake
 from memory_node.memory import Memory
 from memory_node.ros.clocks import SilentClockWatch
-from memory_node.ros.diagnostics import diagnostic_array, layer_problem, layer_statuses
+from memory_node.ros.diagnostics import diagnostic_array, layer_statuses
 from memory_node.ros.markers import MOST, marker_array
 from memory_node.ros.subscriptions import Subscriptions
+from memory_node.status import MemoryStatus
 
 if TYPE_CHECKING:
     from memory_node.ros.node import MemoryNode
@@ -79,30 +81,21 @@ class Reporting:
         self._node.destroy_publisher(self._diagnostics)
         self._node.destroy_publisher(self._markers)
 
-    def problems(self) -> dict[str, str]:
-        """Layer -> what is wrong with it, or ""."""
-        result = {}
-        for name, count in self._intake.counts.items():
-            feed = self._subscriptions[name]
-            nearest = [] if feed.publishers else self._subscriptions.nearest_topics(feed)
-            result[name] = layer_problem(feed, count, nearest)
-        return result
+    def layers(self, status: MemoryStatus) -> list[LayerStatus]:
+        """The layers as the node sees them."""
+        stored = {layer.name: layer for layer in status.layers}
+        return layer_statuses(stored, self._intake.counts, self._subscriptions)
 
     def warnings(self) -> list[str]:
-        """What needs attention besides what the memory itself says, a sentence each."""
-        layers = [f"layer {name}: {problem}" for name, problem in self.problems().items() if problem]
+        """What needs attention besides what the memory itself and the layers say, a sentence each."""
         silent = self._clock_watch.look()
-        return ([silent] if silent else []) + layers
+        return [silent] if silent else []
 
     def _diagnose(self) -> None:
-        now = self._node.clock.now_ns()
+        now, name = self._node.clock.now_ns(), self._node.get_fully_qualified_name()
         status, jobs = self._memory.status(), self._memory.jobs()
-        stored = {layer.name: layer for layer in status.layers}
-        layers = layer_statuses(stored, self._intake.counts, self._subscriptions, now)
-        silent = self._clock_watch.look()
-        name, counts, problems = self._node.get_fully_qualified_name(), self._intake.counts, self.problems()
         self._diagnostics.publish(
-            diagnostic_array(name, status, layers, counts, problems, jobs, [silent] if silent else [], now)
+            diagnostic_array(name, status, self.layers(status), jobs, self.warnings(), now)
         )
 
     def _mark(self) -> None:

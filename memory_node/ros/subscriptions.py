@@ -122,7 +122,7 @@ class Subscriptions:
         offers = self._node.get_publishers_info_by_topic(feed.topic)
         feed.publishers = len(offers)
         offered = sorted({offer.topic_type for offer in offers})
-        wanted = feed.layer.type or feed.type_name or (offered[0] if len(offered) == 1 else "")
+        wanted = feed.layer.type or _discovered(feed.type_name, offered)
         qualities = [offer.qos_profile for offer in offers]
         problem = self._type_problem(feed, wanted, offered) or self._quality_problem(feed, qualities)
         reliable = self._reliable(feed, [quality.reliability for quality in qualities])
@@ -190,6 +190,13 @@ class Subscriptions:
         """Return up to three topics of the graph whose names are like that of a feed without publishers."""
         names = [name for name, _ in self._node.get_topic_names_and_types() if name != feed.topic]
         return difflib.get_close_matches(feed.topic, names, 3)
+
+
+def _discovered(before: str, offered: list[str]) -> str:
+    """The type of a topic whose layer names none: what is offered, or what was, as long as nothing else is clear."""
+    if len(offered) == 1:
+        return offered[0]
+    return before if before in offered or not offered else ""
 
 
 def _firing(intake: Intake, topic: str) -> Callable[[bytes, str], None]:

@@ -6,8 +6,9 @@ from memory_node.ingest.counts import NS, MessageCounts
 def test_the_rate_is_over_the_last_ten_seconds() -> None:
     counts = MessageCounts()
     for i in range(41):
-        counts.arrive(0, i * NS // 2, "t")
+        counts.arrive(i * NS // 2, "t")
     assert counts.rate(20 * NS) == 2.1 and counts.rate(40 * NS) == 0.0
+    assert counts.age(23 * NS) == 3.0 and MessageCounts().age(0) is None
 
 
 def test_a_message_that_arrives_while_the_rate_is_asked_for_does_no_harm() -> None:
@@ -17,9 +18,9 @@ def test_a_message_that_arrives_while_the_rate_is_asked_for_does_no_harm() -> No
         """While it is looked at another one arrives."""
 
         def __rsub__(self, other: int) -> int:
-            counts.arrive(0, 9 * NS, "t")
+            counts.arrive(9 * NS, "t")
             return other - int(self)
 
     for i in range(5):
-        counts.arrive(0, Arrival(i * NS), "t")
+        counts.arrive(Arrival(i * NS), "t")
     assert counts.rate(10 * NS) == 0.5

@@ -13,7 +13,7 @@ from geometry_msgs.msg import Point
 from nav_msgs.msg import Odometry
 from robot_memory.msg import Detection, DetectionArray
 from sensor_msgs.msg import BatteryState
-from std_msgs.msg import Empty, Float32, String
+from std_msgs.msg import Empty, Float32, Float64, String
 from support.ros_harness import Peer, layer, node_here, peer, stamp, wait_until
 
 STRING = "std_msgs/msg/String"
@@ -33,10 +33,14 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, Peer]
             "unknown",
             "lone",
             "strict",
+            "changing",
+            "reasons",
         ],
         "scene": layer("/scene", STRING),
         "speech": layer("/speech", STRING),
         "found": layer("/found"),
+        "changing": layer("/changing"),
+        "reasons": layer("/reasons", "robot_memory/msg/DetectionArray"),
         "detections": layer("/detections", "robot_memory/msg/DetectionArray"),
         "battery": layer("/battery", "sensor_msgs/msg/BatteryState", is_internal_state=True),
         "snapshot": layer("/snapshot", STRING, trigger="/shutter"),
@@ -143,6 +147,33 @@ def test_f6_a_best_effort_publisher_is_heard(world: tuple[Any, Peer]) -> None:
     row = other.wait_rows(1, "found")[0]
     assert row.text == "found: 21.5"
     assert other.layer("found").type == "std_msgs/msg/Float32"
+
+
+def test_f17_a_type_found_out_follows_its_publisher(world: tuple[Any, Peer]) -> None:
+    _, other = world
+    messages = (String(data="one"), STRING), (Float64(data=2.0), "std_msgs/msg/Float64")
+    for number, (message, type_name) in enumerate(messages):
+        publisher = other.node.create_publisher(type(message), "/changing", 10)
+        wait_until(lambda name=type_name: other.layer("changing").type == name, "its type is found out")
+        wait_until(lambda p=publisher: p.get_subscription_count() == 1, "it is listened to")
+        publisher.publish(message)
+        wait_until(lambda n=number: other.layer("changing").stored == n + 1, "it is stored")
+        other.node.destroy_publisher(publisher)
+        wait_until(lambda: other.layer("changing").publishers == 0, "it is gone")
+    assert [row.text for row in other.rows("changing")] == ["one", "changing: 2"]
+
+
+def test_what_was_refused_and_left_out_is_told_with_reasons(world: tuple[Any, Peer]) -> None:
+    _, other = world
+    other.publish("/reasons", DetectionArray(detections=[Detection(label="cup"), Detection(label="")]))
+    other.publish("/reasons", DetectionArray(detections=[Detection(label="cup", confidence=2.0)]))
+    wait_until(lambda: other.layer("reasons").refused == 1, "the second is refused")
+    wait_until(lambda: other.layer("reasons").left_out, "a detection of the first is left out")
+    layer = other.layer("reasons")
+    assert layer.refused_because == ["every detection left out: confidence outside 0..1: 1"]
+    assert layer.left_out == ["no label: 1"]
+    wait_until(lambda: other.layer("reasons").problem == "", "its publisher is seen")
+    assert "has no publisher" in other.layer("lone").problem
 
 
 def test_f6_qos_that_does_not_fit_is_told_with_the_topic(world: tuple[Any, Peer]) -> None:

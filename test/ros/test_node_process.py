@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rcl_interfaces.msg import Parameter, ParameterValue
+from rcl_interfaces.srv import SetParameters
 from rosgraph_msgs.msg import Clock
 from std_msgs.msg import String
 from support.ros_harness import ROOT, layer, parameter_file, peer, process, ready, stamp, wait_until
@@ -62,6 +64,15 @@ def test_f12_what_a_service_said_is_stored_is_there_after_kill_9(tmp_path: Path)
         for id_, text in stored.items():
             assert other.call("semantic_search", query=text, limit=1).matches[0].id == id_
         assert node.stop() == 0, node.output
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_f12_a_signal_while_the_node_imports_ends_it_with_0(tmp_path: Path, number: int) -> None:
+    with process(tmp_path, NO_MODEL | {"db_path": str(tmp_path / "memory.db")}) as node:
+        maps = Path(f"/proc/{node.pid}/maps")
+        wait_until(lambda: "rclpy" in maps.read_text("utf-8"), "it imports")
+        assert node.stop(number) == 0, node.output
+        assert "Traceback" not in node.output
 
 
 def test_two_namespaces_have_two_databases_and_two_answers(tmp_path: Path) -> None:
@@ -169,6 +180,50 @@ def test_f3_without_clock_nothing_is_stored_one_warning_is_given_and_services_an
         time.sleep(1.5)
         assert node.output.count("nothing publishes /clock") == 1
         assert node.stop(signal.SIGINT) == 0, node.output
+
+
+def test_f3_a_clock_that_stops_is_told_once_and_again_when_it_stops_again(tmp_path: Path) -> None:
+    parameters = SCENE | {"db_path": str(tmp_path / "memory.db"), "use_sim_time": True}
+    with process(tmp_path, parameters) as node, peer() as other:
+        ready(other, node)
+        clock = other.publisher("/clock", Clock)
+
+        def stop_at(seconds: float) -> list[str]:
+            clock.publish(Clock(clock=stamp(seconds)))
+            said = f"nothing comes on /clock any more: the time stands still at {seconds:.3f} s"
+            wait_until(lambda: said in node.output, said)
+            return list(other.call("get_status").status.warnings)
+
+        assert stop_at(100.0)[0].startswith("nothing comes on /clock any more")
+        other.publish("/scene", String(data="a view"))
+        wait_until(lambda: other.layer("scene").received == 1, "it came")
+        time.sleep(1.0)
+        assert other.layer("scene").age >= 1.0, "the age goes on while the clock stands still"
+        stop_at(101.0)
+        assert node.output.count("nothing comes on /clock any more") == 2
+        clock.publish(Clock(clock=stamp(102.0)))
+        wait_until(lambda: not any("/clock" in w for w in other.call("get_status").status.warnings), "all is well")
+        assert node.stop() == 0, node.output
+
+
+def test_f3_simulated_time_that_is_set_at_run_time_without_a_clock_is_told(tmp_path: Path) -> None:
+    with process(tmp_path, SCENE | {"db_path": str(tmp_path / "memory.db")}) as node, peer() as other:
+        ready(other, node)
+        other.publish("/scene", String(data="a view"))
+        wait_until(lambda: other.layer("scene").stored == 1, "it is stored")
+        simulated = Parameter(name="use_sim_time", value=ParameterValue(type=1, bool_value=True))
+        assert other.call("set_parameters", kind=SetParameters, parameters=[simulated]).results[0].successful
+        wait_until(lambda: "nothing publishes /clock" in node.output, "the warning")
+        assert any("nothing publishes /clock" in warning for warning in other.call("get_status").status.warnings)
+        other.publish("/scene", String(data="at no time"))
+        wait_until(lambda: other.layer("scene").refused == 1, "refused")
+        assert other.layer("scene").refused_because == ["the clock has not started: 1"]
+        clock = other.publisher("/clock", Clock)
+        clock.publish(Clock(clock=stamp(50.0)))
+        wait_until(lambda: not any("/clock" in w for w in other.call("get_status").status.warnings), "all is well")
+        other.publish("/scene", String(data="in the simulation"))
+        wait_until(lambda: [row for row in other.rows("scene") if row.stamp.sec == 50], "stored at its time")
+        assert node.stop() == 0, node.output
 
 
 def test_f1_f2_a_looping_clock_begins_a_new_session_and_storing_goes_on(tmp_path: Path) -> None:

@@ -225,6 +225,10 @@ class Process:
         return self.wait()
 
     @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
     def running(self) -> bool:
         return self._process.poll() is None
 
