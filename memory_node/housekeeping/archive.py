@@ -10,9 +10,10 @@ from typing import Any
 
 from memory_node.graph import NO_ID, EdgeType, Kind, Tier
 from memory_node.housekeeping.ages import Ages
+from memory_node.housekeeping.centroids import is_past
 from memory_node.housekeeping.gists import Gists, groups
 from memory_node.housekeeping.runtime import JobContext, StepResult
-from memory_node.storage import jobs, nodes
+from memory_node.storage import jobs, nodes, vectors
 from memory_node.storage.ids import id_table
 from memory_node.storage.writer import Transaction
 
@@ -32,17 +33,18 @@ FULL, EMPTIED = 1.0, 0.95
 
 @dataclass(frozen=True)
 class _Batch:
-    """Rows to archive now, and the cursor after that; None to leave it."""
+    """Rows to archive, or episodes to take the vector from, now, and the cursor after that; None to leave it."""
 
     ids: Sequence[int]
+    episodes: Sequence[int] = ()
     cursor: dict[str, Any] | None = None
 
 
 class Archive:
     """Takes text and vector from rows that a committed gist summarises, and from readings of the body that are old.
 
-    The last reading of each body layer keeps its text. Cursor: the gist up to which all were looked at, and those of
-    them whose rows are not archived yet.
+    The last reading of each body layer keeps its text. Episodes that nobody named lose their vector. Cursor: the gist
+    up to which all were looked at, those of them whose rows are not archived yet, and the last such episode.
     """
 
     name = "archive"
@@ -52,14 +54,20 @@ class Archive:
             return StepResult()
         with context.db.read() as conn:
             ages = Ages(conn, context.present, context.now)
-            batch = _summarised(conn, context, ages) or _readings(conn, context, ages)
+            cursor = {"id": NO_ID, "waiting": [], "episode": NO_ID, **jobs.cursor(conn, self.name)}
+            batch = (
+                _summarised(conn, cursor, context, ages)
+                or _readings(conn, context, ages)
+                or _centroids(conn, cursor, ages)
+            )
         if batch is None:
             return StepResult()
-        return StepResult(len(batch.ids), self._write(context, batch), done=False)
+        scanned = len(batch.ids) + len(batch.episodes)
+        return StepResult(scanned, self._write(context, batch), done=False)
 
     def _write(self, context: JobContext, batch: _Batch) -> int:
         def work(tx: Transaction) -> int:
-            count = nodes.archive(tx, batch.ids)
+            count = nodes.archive(tx, batch.ids) + vectors.drop_nodes(tx, batch.episodes)
             if batch.cursor is not None:
                 jobs.save_cursor(tx, self.name, batch.cursor)
             return count
@@ -67,9 +75,10 @@ class Archive:
         return context.db.write(work)
 
 
-def _summarised(conn: sqlite3.Connection, context: JobContext, ages: Ages) -> _Batch | None:
+def _summarised(
+    conn: sqlite3.Connection, cursor: dict[str, Any], context: JobContext, ages: Ages
+) -> _Batch | None:
     """Members of gists whose newest row is old enough: of those that waited, then of new ones in order of id."""
-    cursor = {"id": NO_ID, "waiting": [], **jobs.cursor(conn, Archive.name)}
     done, ids, waiting = cursor["id"], list[int](), list[int]()
     for gist_id, is_old in _candidates(conn, cursor, context, ages):
         if len(ids) >= CHUNK and gist_id > done:
@@ -86,8 +95,8 @@ def _summarised(conn: sqlite3.Connection, context: JobContext, ages: Ages) -> _B
         ids += [row[0] for row in members]
         if len(members) == CHUNK:
             waiting.append(gist_id)
-    after = {"id": done, "waiting": waiting}
-    return _Batch(ids, after) if ids or after != cursor else None
+    after = {**cursor, "id": done, "waiting": waiting}
+    return _Batch(ids, cursor=after) if ids or after != cursor else None
 
 
 def _candidates(
@@ -133,6 +142,23 @@ def _readings(conn: sqlite3.Connection, context: JobContext, ages: Ages) -> _Bat
         if ids:
             return _Batch(ids[:CHUNK])
     return None
+
+
+def _centroids(conn: sqlite3.Connection, cursor: dict[str, Any], ages: Ages) -> _Batch | None:
+    """Vectors of the next episodes, in order of id, that silence linked and that are long over."""
+    rows = conn.execute(
+        "SELECT DISTINCT node_id, (SELECT explicit FROM episode WHERE episode.id = node_id) FROM vector"
+        f" INDEXED BY vector_node WHERE node_id > ? ORDER BY node_id LIMIT {CHUNK}",
+        (cursor["episode"],),
+    )
+    ids, last = list[int](), cursor["episode"]
+    for id_, explicit in rows:
+        if explicit == 0 and not is_past(conn, id_, ages):
+            break
+        last = id_
+        if explicit == 0:
+            ids.append(id_)
+    return _Batch((), ids, {**cursor, "episode": last}) if last != cursor["episode"] else None
 
 
 class Bound:

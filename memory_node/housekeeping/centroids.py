@@ -1,4 +1,7 @@
-"""Vectors of ended episodes: the centroid of their members', once these all have one. Part of the job `episodes`."""
+"""Vectors of ended episodes: the centroid of their members', once these all have one. Part of the job `episodes`.
+
+One that nobody named loses its vector after KEPT, in the job `archive`: else there would be one more a day for ever.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +13,20 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_node.graph import EdgeType, Tier
+from memory_node.graph import NO_ID, EdgeType, Tier
 from memory_node.housekeeping import episodes as endings
-from memory_node.housekeeping.runtime import StepResult
+from memory_node.housekeeping.ages import Ages
+from memory_node.housekeeping.runtime import JobContext, StepResult
 from memory_node.storage import episodes, jobs, vectors
-from memory_node.storage.database import Database, Transaction
+from memory_node.storage.database import Transaction
 from memory_node.storage.ids import id_table
 
 PAGE = 1000
 """Rows of an episode read in one go."""
 MAX_TEXTS = 1000
 """Distinct texts a centroid is made of; the most frequent ones."""
+KEPT = 3 * 86_400.0
+"""s after its end that an episode linked by silence has a vector; by then its gists, which have theirs, answer."""
 LOOKS = 5
 """Episodes found waiting in one run after which the others wait for the next one."""
 
@@ -61,8 +67,9 @@ class Centroids:
         """Begin the episode at hand anew: rows were linked."""
         self._scan = None
 
-    def step(self, db: Database) -> StepResult:
+    def step(self, context: JobContext) -> StepResult:
         """Do a step of a run; done when no episode is left that could have its vector now."""
+        db = context.db
         with db.read() as conn:
             pending = jobs.cursor(conn, endings.JOB).get("pending", [])
             model = vectors.active_model(conn)
@@ -72,7 +79,8 @@ class Centroids:
                 self._looks = 0
                 return StepResult()
             read, waits = _read(conn, scan, None if model is None else model.id)
-            vector = None if model is None or scan.ids else _centroid(conn, model.id, scan.weights)
+            late = is_past(conn, scan.id, Ages(conn, context.present, context.now))
+            vector = None if model is None or scan.ids or late else _centroid(conn, model.id, scan.weights)
         if waits:
             self._waited[scan.id] = newest
             self._looks += 1
@@ -94,6 +102,18 @@ class Centroids:
             return None
         id_ = min(able, key=lambda one: waiting[one])
         return _Scan(id_, episodes.descendants(conn, id_))
+
+
+def is_past(conn: sqlite3.Connection, episode_id: int, ages: Ages) -> bool:
+    """Whether an episode that silence linked ended so long ago that it has no vector any more."""
+    session_id, end, explicit = conn.execute(
+        "SELECT session_id, last_stamp, (SELECT explicit FROM episode WHERE episode.id = node.id) FROM node"
+        " WHERE id = ?",
+        (episode_id,),
+    ).fetchone() or (NO_ID, 0, True)
+    # A stamp ahead of the clock says nothing of the age, and must not stop those after it.
+    ahead = end > ages.cutoff(session_id, 0.0)
+    return not explicit and (ahead or end <= ages.cutoff(session_id, KEPT))
 
 
 def _read(conn: sqlite3.Connection, scan: _Scan, model_id: int | None) -> tuple[int, bool]:

@@ -71,7 +71,7 @@ class Episodes:
         if over:
             db.write(lambda tx: endings.close(tx, over.id, "completed", over.end, settings, over.count))
             return StepResult(1, 1, done=False)
-        return self._centroids.step(db)
+        return self._centroids.step(context)
 
 
 @dataclass

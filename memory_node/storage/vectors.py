@@ -156,6 +156,11 @@ def add_node(tx: Transaction, model_id: int, node_id: int, vector: ArrayLike) ->
     return _insert(tx, model_id, [(None, 0, node_id, blob)])[0]
 
 
+def drop_nodes(tx: Transaction, node_ids: Iterable[int]) -> int:
+    """Remove the vectors that nodes have of their own, of every model; return how many."""
+    return _remove(tx, "node_id IN (SELECT value FROM json_each(?))", (id_table(node_ids),))
+
+
 def of_texts(
     conn: sqlite3.Connection, model_id: int, text_ids: Iterable[int]
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:

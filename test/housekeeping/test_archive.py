@@ -11,6 +11,7 @@ from kept_store import DAY, Store
 from support.fakes import SECOND, FakeClock, WordEmbedder
 
 from memory_node.graph import EdgeType, Kind, Node, Tier
+from memory_node.housekeeping import episodes as keeping
 from memory_node.housekeeping.ages import Ages
 from memory_node.memory import Memory
 from memory_node.protocols import SummaryRow
@@ -124,6 +125,30 @@ def test_everything_is_summarised_and_archived_while_the_embedder_is_down(tmp_pa
         store.embed()
         store.run()
         assert store.one("SELECT count(*) FROM vector WHERE node_id > 0") == 1
+
+
+def test_an_episode_that_nobody_named_has_a_vector_for_three_days(store: Store) -> None:
+    with_vector = "SELECT node_id FROM vector WHERE node_id > 0 ORDER BY node_id"
+    now = store.clock.now_ns()
+    named = store.write(lambda tx: keeping.start_episode(tx, "patrol", now, store.session_id))
+    fill(store), store.write(lambda tx: keeping.close_abandoned(tx, store.settings))
+    first, second = fill(store), None
+    store.embed()
+    store.clock.advance(2 * DAY)
+    store.run("episodes")
+    second = fill(store)
+    ahead = store.add_many([("a lamp", 400 * DAY + i, None, "scene") for i in range(3)])
+    store.embed()
+    store.clock.advance(0.9 * DAY)
+    store.run("episodes", "archive")
+    old, young, coming = (store.node(ids[0]).episode_id for ids in (first, second, ahead))
+    assert [row[0] for row in store.all(with_vector)] == [old, young]
+    store.clock.advance(0.2 * DAY)
+    store.run("archive", "episodes")
+    assert [row[0] for row in store.all(with_vector)] == [young]
+    store.clock.advance(3 * DAY)
+    assert store.run("archive")[0].wrote == 1 and store.all(with_vector) == []
+    assert store.run("archive")[0].wrote == 0 and {named, coming} & {old, young} == set()
 
 
 # ---- clocks

@@ -129,9 +129,9 @@ def test_a_cycle_costs_the_same_however_many_episodes_wait_for_vectors(tmp_path:
 def test_rows_at_both_ends_of_time_are_linked_and_summarised(tmp_path: Path) -> None:
     with Store(tmp_path / "m.db") as store:
         ends = [*range(-(2**63), -(2**63) + 4), *range(2**63 - 4, 2**63)]
-        ids = [
-            store.add_many([(f"a chair {stamp}", 0.0, None, "scene")], stamp=stamp, last_stamp=stamp)[0] for stamp in ends
-        ]
+        ids = []
+        for stamp in ends:
+            ids += store.add_many([(f"a chair {stamp}", 0.0, None, "scene")], stamp=stamp, last_stamp=stamp)
         store.add_many([("a chair", DAY + i, None, "scene") for i in range(4)])
         store.clock.advance(30 * DAY)
         store.run()
