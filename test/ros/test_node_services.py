@@ -7,6 +7,7 @@ import math
 import re
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from std_msgs.msg import String
 from support.ros_harness import Peer, layer, node_here, peer, stamp, wait_until
 from visualization_msgs.msg import Marker, MarkerArray
 
+from memory_node.ros.markers import type_color
 from memory_node.ros.services import SERVICES
 
 
@@ -233,16 +235,71 @@ def test_f25_answers_of_another_map_are_left_out_unless_asked_for(world: tuple[A
         assert other.call("set_map", map_id="").success or other.call("set_map", map_id="ground").success
 
 
-def test_markers_show_entities_and_path(world: tuple[Any, Peer]) -> None:
-    _, other = world
-    latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-    arrays: list[MarkerArray] = []
-    subscription = other.node.create_subscription(MarkerArray, "/memory/markers", arrays.append, latched)
-    wait_until(lambda: arrays, "markers")
-    markers = arrays[-1].markers
-    assert markers[0].action == Marker.DELETEALL
-    assert all(marker.header.frame_id == "map" for marker in markers)
-    other.node.destroy_subscription(subscription)
+def test_markers_show_things_as_spheres_gists_as_discs_and_the_path_as_a_line(tmp_path: Path) -> None:
+    parameters = {
+        "layers": ["detections"],
+        "detections": layer("/detections", "robot_memory/msg/DetectionArray"),
+        "markers_period": 0.2,
+        "consolidation_window": 0.0,
+        "consolidation_min_samples": 2,
+        "consolidation_interval": 3600.0,
+    }
+    places = {"chair": (3.0, 1.0, 0.4), "table": (5.0, -1.0, 0.7)}
+    with node_here(tmp_path, parameters) as node, peer() as other:
+        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        arrays: list[MarkerArray] = []
+        other.node.create_subscription(MarkerArray, "/memory/markers", arrays.append, latched)
+        began = time.time() - 2.0
+        for i in range(3):
+            pose = Odometry(child_frame_id="base_link")
+            pose.header.frame_id, pose.header.stamp = "map", stamp(began + 0.6 * i)
+            pose.pose.pose.position.x, pose.pose.pose.orientation.w = float(i), 1.0
+            other.publish("/odom", pose)
+            found = [
+                Detection(label=label, confidence=0.9, has_position=True, position=Point(x=x, y=y, z=z))
+                for label, (x, y, z) in places.items()
+            ]
+            look = DetectionArray(detections=found)
+            look.header.frame_id, look.header.stamp = "map", stamp(began + 0.6 * i)
+            other.publish("/detections", look)
+        wait_until(lambda: len(node.memory.track) == 3 and len(other.rows("detections")) == 6, "all came")
+        assert other.call("consolidate").gists
+
+        def shown() -> dict[tuple[str, int], list[Marker]]:
+            result: dict[tuple[str, int], list[Marker]] = {}
+            for marker in arrays[-1].markers if arrays else []:
+                if marker.action == Marker.ADD:
+                    result.setdefault((marker.ns, marker.type), []).append(marker)
+            return result
+
+        wait_until(lambda: len(shown()) == 4, "four kinds of markers")
+        markers = shown()
+        assert arrays[-1].markers[0].action == Marker.DELETEALL
+        assert all(marker.header.frame_id == "map" for marker in arrays[-1].markers)
+        spheres = markers["entities", Marker.SPHERE]
+        labels = {m.text: place(m) for m in markers["labels", Marker.TEXT_VIEW_FACING]}
+        assert set(labels) == set(places)
+        for label, (x, y, z) in places.items():
+            assert labels[label] == pytest.approx((x, y, z + 0.3))
+            sphere = next(m for m in spheres if place(m) == pytest.approx((x, y, z)))
+            wanted = type_color(label)
+            assert (sphere.color.r, sphere.color.g, sphere.color.b, sphere.color.a) == pytest.approx(
+                (wanted.r, wanted.g, wanted.b, wanted.a)
+            )
+            assert sphere.scale.x == sphere.scale.y == sphere.scale.z > 0.0
+        assert len(spheres) == 2 and spheres[0].color != spheres[1].color
+        discs = markers["gists", Marker.CYLINDER]
+        assert discs and all(disc.scale.z < 0.1 < disc.scale.x and disc.pose.position.z == 0.0 for disc in discs)
+        gists = other.call("search_gists").gists
+        assert sorted(place(d)[:2] for d in discs) == [
+            pytest.approx(at) for at in sorted((g.position.point.x, g.position.point.y) for g in gists)
+        ]
+        (line,) = markers["path", Marker.LINE_STRIP]
+        assert [(p.x, p.y, p.z) for p in line.points] == [(0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (2.0, 0.0, 0.0)]
+
+
+def place(marker: Marker) -> tuple[float, float, float]:
+    return marker.pose.position.x, marker.pose.position.y, marker.pose.position.z
 
 
 def test_diagnostics_tell_of_every_layer(world: tuple[Any, Peer]) -> None:
