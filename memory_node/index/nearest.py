@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from memory_node.index.view import WHOLE, RowFilter, Slots, View
 
 _STEPS = 3  # k * 4, * 32 and * 256 rows of the tree, then every row
+RARE = 1 / 16  # share of rows that pass, wherever they lie, below which the tree would have to give too many
 
 
 def nearest(
@@ -42,7 +43,7 @@ def _from_tree(
 ) -> Slots | None:
     """Passing rows of the base among which the k nearest are, or None when the tree would have to give too many."""
     places = view.base.places
-    if view.count <= WHOLE:
+    if view.count <= WHOLE or view.share(replace(rows, center=None, radius=None)) < RARE:
         return None
     wanted = 4 * k
     for _ in range(_STEPS):

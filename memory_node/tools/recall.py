@@ -12,7 +12,7 @@ from memory_node.graph import EVENTS_LAYER, EdgeType, Entity, Filter, Gist, Kind
 from memory_node.ingest.association import normalise_label
 from memory_node.retrieval import concepts, naming, places, thresholds
 from memory_node.retrieval.ranking import SUMMARY
-from memory_node.storage import edges, entities, gists, vectors
+from memory_node.storage import edges, entities, gists
 from memory_node.tools import matches as as_matches
 from memory_node.tools.arguments import checked_limit, checked_query
 from memory_node.tools.asking import ask
@@ -74,7 +74,7 @@ def recall(context: ToolContext, query: str, limit: int = 0, filter: Filter | No
     answers, message = ask(context, query, None, resolved, 3 * limit)
     place = locate(context, query, filter)
     with context.db.read() as conn:
-        answers = _about(context, conn, query, answers)
+        answers = _about(context, query, answers)
         things = _things(conn, answers, place, limit)
         matches = _matches(context, conn, answers, things, resolved, limit)
         summaries = _summaries(context, conn, answers, matches, place.place, resolved)
@@ -94,9 +94,9 @@ def recall(context: ToolContext, query: str, limit: int = 0, filter: Filter | No
     )
 
 
-def _about(context: ToolContext, conn: sqlite3.Connection, query: str, answers: Sequence[Ranked]) -> list[Ranked]:
+def _about(context: ToolContext, query: str, answers: Sequence[Ranked]) -> list[Ranked]:
     """Answers that name what is asked for, and those near the best that are about it at all, as `locate` judges."""
-    model = vectors.active_model(conn)
+    model = context.searcher.model
     least = thresholds.of_model(model.name if model else None, context.settings.locate_threshold)
     concept = naming.concept_of(query)
     sentence = least.strict if concepts.things(concept) and not concepts.is_room(concept) else least.sentence

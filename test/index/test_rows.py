@@ -251,7 +251,7 @@ def test_nearest_looks_at_few_rows_when_the_circle_holds_everything(monkeypatch:
     monkeypatch.setattr(type(table.view), "passes", counted)
     slots, _ = nearest(table.view, RowFilter(), (50.0, 50.0), 1000.0, 10)
     assert len(slots) == 10
-    assert sum(looked) <= 400
+    assert sum(looked) <= 1500  # of which some 1000 to estimate how many pass
 
 
 def test_time_looks_at_few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
