@@ -47,10 +47,10 @@ board / pinboard; telephone / phone / landline; cell phone / mobile phone / smar
 headphones / headset / earphones; microphone / mic; webcam; camera; security camera / surveillance camera / cctv
 camera; usb stick / flash drive / thumb drive / memory stick; charger / phone charger; router / wifi router; server;
 server rack; calculator; pen / ballpoint pen / biro; pencil; marker / felt tip pen / felt pen; eraser / rubber; ruler;
-scissors / shears; stapler; hole punch; paper clip / paperclip; sticky note / post-it note; tape /
-adhesive tape / sticky tape; glue / adhesive; envelope; paper / sheet of paper; folder / binder / ring binder; filing
-cabinet / file cabinet; book; magazine; newspaper / paper; calendar; badge / id card / name tag; water cooler / water
-dispenser; vending machine;
+scissors / shears; stapler; hole punch; paper clip / paperclip; sticky note / post-it note; tape / adhesive tape /
+sticky tape; glue / adhesive; envelope; paper / sheet of paper; folder / binder / ring binder; filing cabinet / file
+cabinet; book; magazine; newspaper / paper; calendar; badge / id card / name tag; water cooler / water dispenser;
+vending machine;
 
 backpack / rucksack / knapsack; suitcase / luggage / travel bag / baggage / trunk; briefcase / attache case; handbag /
 purse / pocketbook; bag; shopping bag / tote bag / carrier bag; wallet / billfold; umbrella; parasol / sunshade; hat;
@@ -90,8 +90,8 @@ fire engine; police car; bicycle / bike / push bike / cycle; motorcycle / motorb
 train; tram / streetcar; boat / ship; airplane / aeroplane / plane / aircraft; helicopter / chopper; tractor; trailer;
 traffic light / traffic signal / stoplight; street light / streetlight / lamppost / street lamp; stop sign; traffic
 sign / road sign; traffic cone / road cone / cone; fire hydrant / hydrant; parking meter; mailbox / letterbox / post
-box / postbox; bollard; fence; gate; wall; hedge; bush / shrub; tree; flower / blossom; grass / lawn; stone / rock;
-pond; fountain; tent; picnic table; barbecue / grill / bbq; swing; slide; hammock; lawnmower / lawn mower / mower;
+box / postbox; bollard; fence; gate; hedge; bush / shrub; tree; flower / blossom; grass / lawn; stone / rock; pond;
+fountain; tent; picnic table; barbecue / grill / bbq; swing; slide; hammock; lawnmower / lawn mower / mower;
 wheelbarrow; shovel / spade; rake; hose / garden hose; watering can; sprinkler; greenhouse / hothouse; shed; garage;
 sidewalk / pavement / footpath; road / street; bridge; flagpole; billboard / hoarding; stroller / pram / pushchair /
 baby carriage / buggy; person / human / pedestrian / people; man; woman; child / kid; baby / infant; boy; girl; doctor
@@ -103,13 +103,110 @@ aubergine; zucchini / courgette; bread / loaf; sandwich; pizza; cake; donut / do
 sweets; chocolate; french fries / chips / fries; crisps / chips; cereal; cheese; egg; milk; yogurt / yoghurt; butter;
 salt; pepper; sugar; ketchup / catsup; soda / soft drink / soda can; juice; coffee; tea; beer; wine; hot dog;
 hamburger / burger; meat; popcorn; submarine; rocket; satellite; castle; lighthouse; windmill; volcano; tank; cannon;
-telescope; spaceship / spacecraft
+telescope; spaceship / spacecraft;
+
+measuring cup; measuring spoon; peeler / potato peeler / vegetable peeler; garlic press; mortar / mortar and pestle;
+funnel; ice cube tray; ice bucket; cocktail shaker; coaster / drink mat; placemat / table mat; straw / drinking straw;
+toothpick; pepper mill / pepper grinder; salt shaker / saltcellar; sugar bowl; butter dish; cake tin / baking tin;
+casserole / casserole dish; pressure cooker; slow cooker; crock pot; waffle iron / waffle maker; juicer / juice
+extractor; hot plate stand / trivet; kitchen scale / food scale; kitchen roll / paper towel / kitchen towel; aluminium
+foil / tin foil / aluminum foil; cling film / plastic wrap / saran wrap; water filter; kitchen island; chaise longue /
+chaise / daybed; futon / sofa bed; changing table; playpen / play pen; rocking horse; toy box / toy chest; building
+blocks / toy blocks; jewelry box / jewellery box; music box; piggy bank / money box; figurine; trophy / trophy cup;
+poster / placard; flag / banner; wreath; christmas tree / xmas tree; balloon; candlestick / candle holder; lantern;
+lampshade / lamp shade; night light; doorknob / door knob / door handle / doorhandle; hinge; keyhole; peephole;
+banister / handrail; skirting board / baseboard; vent / air vent; fuse box / breaker box; water heater / boiler; water
+meter; gas meter; shower head / showerhead; toilet seat; bath mat / bathmat; shower cubicle / shower stall; hand
+dryer; soap dispenser; soap dish; toothbrush holder; mouthwash; dental floss; shaving cream / shaving foam; shower gel
+/ body wash; deodorant; lotion / body lotion; sunscreen / sun cream / sunblock; lipstick; nail polish / nail varnish;
+cotton swab / cotton bud; bandage / plaster / band aid; hot water bottle; crochet hook; knitting needle; thread /
+sewing thread; needle / sewing needle; button; zipper / zip; safety pin; clothespin / clothes peg / clothes pin;
+clothes horse / drying rack / airer; washing line; shoe rack; shoehorn / shoe horn; shoelace / bootlace; litter box;
+dog bed; dog leash / dog lead / leash; dog collar; bird cage / birdcage; pet bowl / dog bowl / food bowl; cat tree /
+scratching post; kennel / doghouse / dog house; rabbit hutch / hutch; hamster cage;
+
+clipboard; pushpin / thumbtack / drawing pin; rubber band / elastic band; highlighter; crayon / wax crayon; chalk;
+sharpener / pencil sharpener; compass; protractor; set square; letter opener; stamp / rubber stamp; ink cartridge /
+printer cartridge; toner / toner cartridge; desk pad / desk mat; mouse pad / mouse mat; laptop stand; monitor arm;
+partition / room divider / divider screen; reception desk / front desk; wall planner; safe deposit box; cash register
+/ till; cash box; credit card / bank card; coin; banknote / bill; receipt; passport; brochure / leaflet / pamphlet /
+booklet; business card / visiting card; postcard; greeting card; map; dictionary; comic book; atlas; cookbook / recipe
+book; photo album; diary / journal; e reader / ebook reader; game controller / gamepad / joystick; vr headset /
+virtual reality headset; drone / quadcopter; smart speaker; subwoofer; amplifier; cd player; dvd player; video
+recorder; camcorder / video camera; tripod; binoculars / field glasses; magnifying glass / magnifier; microscope;
+power strip / power bar / multi socket; power bank; adapter / power adapter; motherboard / circuit board; hard drive /
+hard disk; memory card / sd card; modem; network switch; antenna / aerial; satellite dish / dish antenna; megaphone /
+bullhorn / loudhailer; walkie talkie / two way radio; emergency light; alarm bell / fire alarm; defibrillator / aed;
+hand sanitizer; face mask / facemask / surgical mask; rubber glove / latex glove; stethoscope; hospital bed; drip
+stand / iv pole / iv stand; bedpan; blood pressure monitor; hearing aid; inhaler; eye drops; test tube; beaker; petri
+dish; pipette;
+
+stacker / pallet stacker; order picker; tugger; storage bin / storage box; tote / plastic tote; packing tape / parcel
+tape; tape dispenser; box cutter / utility knife / stanley knife; bubble wrap / air cushion film; shrink wrap;
+strapping band; loading dock / loading bay; roller conveyor; roller door / roller shutter; scale platform / floor
+scale; drum / steel drum; sandbag; tarpaulin / tarp; safety sign / warning sign; safety barrier / barrier; caution
+tape / barrier tape; ear protection / ear muffs / ear defenders; safety shoes / safety boots; overalls / coveralls /
+boiler suit; respirator / gas mask; knee pad; tool belt; tool cabinet / tool chest; sandpaper / emery paper; file /
+metal file; plane / wood plane; mallet / rubber mallet; hacksaw; circular saw; table saw; sander; grinder; soldering
+gun; nail puller; stud finder; level / water level; caulk / sealant; paint roller; paint tray; paint / wall paint;
+varnish; wallpaper; brick; tile; plank / board of wood / timber; plywood; pipe / piping; gutter / rain gutter; wire
+mesh; barbed wire; pulley; winch; scaffolding; wheel / tire / tyre; engine / motor; car battery; jumper cable / jump
+lead; steering wheel; license plate / number plate; windshield / windscreen; headlight / headlamp; taillight / rear
+light; bumper; spare wheel / spare tire; car seat / child seat; bicycle pump / bike pump; bicycle helmet / bike
+helmet; bike lock; bicycle basket; roller skates / roller blades / rollerblades; sled / sleigh / sledge; ski / skis;
+snowboard; surfboard; paddle / oar; canoe / kayak; life jacket / life vest; anchor rope; fishing rod / fishing pole;
+tennis racket / racket; tennis ball; basketball; volleyball; baseball; baseball bat / bat; baseball glove / baseball
+mitt; golf club; golf ball; frisbee / flying disc; dumbbell / hand weight; barbell; kettlebell; treadmill / running
+machine; exercise bike / stationary bike; yoga mat / exercise mat; skipping rope / jump rope; punching bag / punch
+bag; pool table / billiard table / snooker table; table tennis table / ping pong table; playing cards / deck of cards;
+dice / die; board game; whistle; sleeping bag; air mattress / inflatable mattress; camping stove / gas cooker; cooler
+/ cool box / ice chest / cooler box; pocket knife / penknife / swiss army knife; lighter / cigarette lighter; matches
+/ matchbox; cigarette; gun / pistol / handgun / rifle; sword; handcuffs;
+
+flower pot / flowerpot / plant pot; planter / plant container; window box / balcony box; hanging basket; cactus; palm
+/ palm tree; fern; ivy; rose; tulip; sunflower; leaf / leaves; log / firewood; tree stump / stump; twig / branch; seed
+bag; fertilizer / plant food; trowel / garden trowel / hand shovel; pitchfork / garden fork; hoe; pickaxe / pick;
+lopper / loppers; hedge shears; edger; flower bed / flowerbed; lawn edging; sprinkler head; rain gauge; birdhouse /
+bird house / nest box / nesting box; pergola; arbor / arbour; carport; driveway; stepping stone; sandpit / sand pit;
+playground slide; climbing tower; swimming pool / pool; hot tub / jacuzzi / whirlpool; paddling pool / wading pool;
+water pump; windsock; utility pole / telegraph pole / telephone pole; manhole; drain / storm drain; curb / kerb;
+crosswalk / zebra crossing / pedestrian crossing; roundabout / traffic circle; phone box; kiosk / newsstand; market
+stall / stall; atm / cash machine / cash dispenser; ticket machine; charging point / ev charger; gas pump / petrol
+pump / fuel pump; gas station / petrol station; railway track / rail track / railroad track; platform; ferry; sailboat
+/ sailing boat; motorboat / speedboat; container ship / cargo ship; barge; jet ski / water scooter; golf cart / golf
+buggy; quad bike / atv; dirt bike; snowmobile; camper / camper van / motor home / rv; caravan / travel trailer;
+limousine / limo; tow truck / breakdown truck; garbage truck / bin lorry / dustcart; delivery van; school bus; fire
+escape; water tank / cistern; chimney / smokestack; roof; weathercock; bell; church; tower; cross / crucifix; grave /
+tombstone / headstone; mountain; river; lake; beach; cloud; sun; moon;
+
+avocado; pear; peach; plum; cherry; pineapple; watermelon; melon; mango; kiwi; lime; grapefruit; blueberry; raspberry;
+pumpkin; corn / maize / sweetcorn; bell pepper / capsicum; chili / chilli / chili pepper; garlic; ginger; broccoli;
+cauliflower; cabbage; lettuce; spinach; asparagus; mushroom; pea / peas; bean / beans; chickpea / garbanzo; lentil;
+rice; pasta / noodles / spaghetti; flour; oil / cooking oil / olive oil; vinegar; mustard; mayonnaise / mayo; honey;
+jam / jelly / marmalade; peanut butter; nut / nuts; raisin; sausage; bacon; ham; steak; salami; tuna; shrimp / prawn;
+crab; lobster; soup; salad; sushi; taco; burrito; croissant; bagel; pretzel; muffin / cupcake; pancake; waffle; pie;
+ice cream; chewing gum; water / mineral water; lemonade; smoothie / milkshake; champagne / sparkling wine; whiskey /
+whisky; liquor / spirits;
+
+parrot; pigeon / dove; owl; eagle; gull / seagull; goose; turkey; penguin; rooster / cock; goat; donkey; deer; fox;
+wolf; lion; tiger; monkey; kangaroo; camel; squirrel; hedgehog; hamster; rat; snake; lizard; frog; turtle / tortoise;
+crocodile / alligator; shark; whale; dolphin; bee; wasp; fly; spider; ant; butterfly; snail; worm;
+
+bathrobe / dressing gown; blouse; cardigan; hoodie / hooded sweatshirt; sweatshirt; vest / waistcoat; raincoat /
+waterproof jacket; leggings / tights; underwear / underpants; bra / brassiere; sandals / sandal; flip flops; high
+heels; rubber boots / wellingtons / wellies; bow tie; brooch; bracelet / bangle; wig; crown; veil; mask; costume;
+duffel bag / gym bag / sports bag; laptop bag; fanny pack / bum bag / belt bag; plastic bag; paper bag; gift; ribbon /
+bow; gift wrap / wrapping paper
 """
 _ROOMS = """
-kitchen; living room / lounge / sitting room; bedroom; bathroom / restroom /
-washroom / toilet; hallway / corridor / hall; office; dining room; laundry room / utility room; basement / cellar;
-attic / loft; balcony; terrace / patio; garden / yard / backyard; entrance / lobby / foyer; meeting room / conference
-room; warehouse; workshop
+kitchen; living room / lounge / sitting room; bedroom; bathroom / restroom / washroom / toilet; hallway / corridor /
+hall; office; dining room; laundry room / utility room; basement / cellar; attic / loft; balcony; terrace / patio;
+garden / yard / backyard; entrance / lobby / foyer / reception; meeting room / conference room; warehouse /
+storehouse; workshop; canteen / cafeteria; classroom / schoolroom; library; gym / fitness room; nursery / children's
+room; storeroom / storage room / stockroom; study / home office; server room; loading area; break room / staff room;
+hotel room; hospital room / patient room / ward; operating room / operating theatre; laboratory / lab; waiting room;
+changing room / locker room / dressing room; stairwell; parking lot / car park; parking garage; shop / store;
+supermarket; restaurant; pub; cafe / coffee shop; conservatory / sunroom / winter garden
 """
 _HOMONYMS = """
 trunk mobile display screen shades shade range tin can seat lift hall light tap glass rubber ring throw mat remote

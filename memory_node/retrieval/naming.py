@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -64,28 +64,28 @@ def fit(concept: str, label: str, cosine: float | None, threshold: float) -> flo
     asked, known = concepts.things(concept), concepts.things(label)
     if asked & known:
         return OTHER_NAME
-    more = _more_said(concept, label, asked)
+    more = _more_said(concept, label)
     if more:
-        return KIND_OF if _is_kind(more, label.endswith(" " + concept), cosine, threshold + SURER) else 0.0
+        of_label = label.endswith(" " + concept)
+        sure = ATTRIBUTES.issuperset(more) or (of_label or not asked) and _is_kind(of_label, cosine, threshold + SURER)
+        return KIND_OF if sure and OTHER_KIND.isdisjoint(more) else 0.0
     if asked and known:
         return 0.0
     return cosine if cosine is not None and cosine >= threshold else 0.0
 
 
-def _more_said(concept: str, label: str, asked: Collection[int]) -> list[str]:
+def _more_said(concept: str, label: str) -> list[str]:
     """The words that one name has before the other; none when neither is the other with more said."""
     if label.endswith(" " + concept):
         return label.removesuffix(concept).split()
-    words = [] if asked else concept.split()
+    words = concept.split()
     heads = ((words[:i], " ".join(words[i:])) for i in range(1, len(words)))
     return next((before for before, head in heads if _means(head, label)), [])
 
 
-def _is_kind(more: list[str], of_label: bool, cosine: float | None, least: float) -> bool:
-    """Tell whether words before a name leave the thing what it is: an office chair is a chair, a hot dog is no dog."""
-    if not OTHER_KIND.isdisjoint(more):
-        return False
-    return ATTRIBUTES.issuperset(more) or (of_label if cosine is None else cosine >= least)
+def _is_kind(of_label: bool, cosine: float | None, least: float) -> bool:
+    """Tell whether more words of a name, which are no attributes, leave the thing what it is, as far as it is known."""
+    return of_label if cosine is None else cosine >= least
 
 
 def cosines(

@@ -49,6 +49,7 @@ def test_what_a_question_asks_for(text: str, concept: str) -> None:
         ("river bed", "bed", None, 0.0),
         ("chess table", "table", 0.63, 0.0),
         ("baby monitor", "monitor", 0.9, 0.0),
+        ("office chair", "chair", 0.3, naming.KIND_OF),
         ("garden chair", "chair", 0.3, naming.KIND_OF),
         ("desk lamp", "lamp", 0.75, naming.KIND_OF),
         ("desk lamp", "lamp", None, 0.0),
