@@ -140,15 +140,15 @@ class EntityTable:
 
     def changed(self, row: int) -> None:
         """Bring the columns of a row up to its state."""
-        state = self.at(row)
-        self.places[row] = np.nan if state.position is None else state.position
-        self.measured[row] = state.source is PositionSource.MEASURED
-        sure = state.position is not None and not state.tentative
-        self.there[row], self.missing[row] = sure and not state.missing, sure and state.missing
-        self.blocking[row] = self.there[row] and self.measured[row]
-        self.last_seen[row] = state.last_seen
+        state, columns = self.at(row), self._columns  # not by attribute: this is the hottest place of a message
+        sure, measured = state.position is not None and not state.tentative, state.source is PositionSource.MEASURED
+        there = sure and not state.missing
+        columns["places"][row] = np.nan if state.position is None else state.position
+        columns["measured"][row], columns["last_seen"][row] = measured, state.last_seen
+        columns["there"][row], columns["missing"][row] = there, sure and state.missing
+        columns["blocking"][row] = there and measured
         if not state.missing:
-            self.missing_since[row] = NEVER
+            columns["missing_since"][row] = NEVER
 
     def _label_rows(self, label: str) -> NDArray[np.intp] | None:
         if label not in self._labels:
