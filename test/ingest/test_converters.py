@@ -369,6 +369,29 @@ def test_label_map_and_min_confidence() -> None:
     assert sorted(percept.skipped) == ["below min_confidence", "no label"]
 
 
+@pytest.mark.parametrize(
+    ("variances", "stddev"),
+    [
+        ((0.04, 0.25), 0.5),
+        ((0.0, 0.0), None),
+        ((-1.0, -1.0), None),
+        ((math.nan, 0.1), math.inf),
+        ((math.inf, 0.1), math.inf),
+    ],
+)
+def test_a_pose_with_covariance_says_how_far_it_is_trusted(
+    variances: tuple[float, float], stddev: float | None
+) -> None:
+    covariance = np.zeros(36)
+    covariance[0], covariance[7] = variances
+    at = ros.pose(1.0, 2.0, 0.0, (0.0, 0.0, 1.0, 1.0))
+    where = ros.make("geometry_msgs/msg/PoseWithCovariance", pose=at, covariance=covariance)
+    type_name = "geometry_msgs/msg/PoseWithCovarianceStamped"
+    percept = read(type_name, ros.make(type_name, header=ros.header(3.0, "/map"), pose=where))
+    expected = pytest.approx(stddev) if stddev is not None else None
+    assert percept == PosePercept(Origin(3_000_000_000, "map"), (1.0, 2.0, 0.0), pytest.approx(math.pi / 2), expected)
+
+
 # ---- any other type
 
 

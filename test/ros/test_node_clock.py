@@ -1,0 +1,70 @@
+"""A board without a clock meets NTP while the node runs; and localisation that is not trusted."""
+
+from __future__ import annotations
+
+import math
+import time
+from pathlib import Path
+from typing import Any
+
+from geometry_msgs.msg import PoseWithCovarianceStamped
+from std_msgs.msg import String
+from support.ros_harness import layer, node_here, peer, stamp, wait_until
+
+SCENE: dict[str, Any] = {"layers": ["scene"], "scene": layer("/scene", "std_msgs/msg/String")}
+
+
+class SteppedClock:
+    """The wall clock, behind by some hours until NTP sets it."""
+
+    kind = "ros"
+
+    def __init__(self, behind: float) -> None:
+        self.behind = behind
+
+    def now_ns(self) -> int:
+        return time.time_ns() - round(self.behind * 1e9)
+
+
+def test_f2_a_clock_that_is_set_forward_by_hours_begins_a_session_and_archives_nothing(tmp_path: Path) -> None:
+    parameters = SCENE | {"consolidation_window": 600.0, "consolidation_min_samples": 2, "archive_after_seconds": 600.0}
+    with node_here(tmp_path, parameters, up=False) as node, peer() as other:
+        node.clock = clock = SteppedClock(behind=5 * 3600.0)
+        assert node.bring_up(), node.failure
+        before = [f"before {i}" for i in range(6)]
+        other.publish("/scene", *(String(data=text) for text in before))
+        rows = other.wait_rows(6, "scene")
+        assert all(row.stamp.sec < time.time() - 4 * 3600 for row in rows)
+        session = other.call("get_status").status.session
+        clock.behind = 0.0
+        other.publish("/scene", String(data="after"))
+        rows = other.wait_rows(7, "scene")
+        status = wait_until(
+            lambda: s if (s := other.call("get_status").status).session > session else None, "a new session"
+        )
+        assert status.session == session + 1
+        assert abs(rows[-1].stamp.sec - time.time()) < 60 and rows[-1].text == "after"
+        node.memory.housekeep()
+        assert other.call("get_status").status.archived == 0
+        assert {match.text for match in other.rows("scene")} == {*before, "after"}
+        assert [m.text for m in other.call("temporal_query", last_n_minutes=10.0).matches] == ["after"]
+
+
+def test_poses_with_covariance_are_refused_while_localisation_is_not_trusted(tmp_path: Path) -> None:
+    parameters = SCENE | {
+        "odometry": {"topic": "/amcl_pose", "type": "geometry_msgs/msg/PoseWithCovarianceStamped"},
+        "position_max_stddev": 0.5,
+    }
+    with node_here(tmp_path, parameters) as node, peer() as other:
+        for x, variance in ((1.0, 0.04), (50.0, 9.0), (60.0, math.inf), (2.0, -1.0)):
+            pose = PoseWithCovarianceStamped()
+            pose.header.frame_id, pose.header.stamp = "map", stamp(time.time())
+            pose.pose.pose.position.x, pose.pose.pose.orientation.w = x, 1.0
+            pose.pose.covariance[0] = pose.pose.covariance[7] = variance
+            other.publish("/amcl_pose", pose)
+        wait_until(lambda: other.layer("odometry").received == 4, "all poses")
+        wait_until(lambda: other.layer("odometry").refused == 2, "two refused")
+        refused = other.layer("odometry").refused_because
+        assert sorted(refused) == ["covariance not finite: 1", "position_max_stddev exceeded: 1"]
+        wait_until(lambda: other.call("get_current_context").position.point.x == 2.0, "the last good one counts")
+        assert node.memory.track.at(node.memory.track.latest.stamp).stddev is None, "a negative variance is unknown"
