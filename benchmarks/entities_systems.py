@@ -167,7 +167,7 @@ class Emem(System):
         from emem.config import SpatioTemporalMemoryConfig
 
         self.stamp = 0.0
-        self.embedder = _Cached(embedder)
+        self.embedder = Cached(embedder)
         config = SpatioTemporalMemoryConfig(
             db_path=str(folder / "emem.db"), hnsw_path=str(folder / "emem.bin"), embedding_dim=embedder.dim
         )
@@ -255,7 +255,7 @@ class _TrueLabels:
         return [{"name": text, "entity_type": text, "confidence": 1.0} for text in texts]
 
 
-class _Cached:
+class Cached:
     """The embedder with a memory, so that a label costs once."""
 
     def __init__(self, embedder: Any) -> None:

@@ -25,7 +25,7 @@ EXACT, OTHER_NAME, KIND_OF, PART = 1.0, 0.95, 0.9, 0.8
 """Same name; another name of it; a name with or without more said ("red chair", "chair"); letters in common."""
 SURER = 0.05
 """How far beyond the threshold a cosine must be for a word before a name to leave the thing what it is."""
-NEAREST, MOST_NAMES = 30, 8
+NEAREST, MOST_NAMES = 12, 5
 """Labels that a name is compared with more closely, and names of each."""
 _ATTRIBUTES = """
     black white red green blue yellow orange brown grey gray purple pink golden silver dark bright big large small
