@@ -14,6 +14,7 @@ PACKAGE = ROOT / "memory_node"
 FLOORS = [
     {"ros", "cli"},
     {"memory"},
+    {"questions"},
     {"rooms", "status"},
     {"tools"},
     {"retrieval"},
