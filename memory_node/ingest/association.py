@@ -40,12 +40,12 @@ NO_PLACE = 0.6 * UNMATCHED
 
 
 _OPPOSITES = """
-left right; front back rear; upper lower middle; top bottom; inner outer; inside outside; open closed shut;
-north south east west; first second third fourth fifth last; on off; full empty; near far; male female; man woman;
-boy girl; big large small little; black white red green blue yellow orange brown grey gray purple pink
+left right; front back rear; upper lower middle; top bottom; inner outer; inside outside; north south east west;
+first second third fourth fifth last; male female; man woman; boy girl; big large small little;
+black white red green blue yellow orange brown grey gray purple pink
 """
 OPPOSITES = tuple(frozenset(family.split()) for family in _OPPOSITES.split(";"))
-"""Words of which a thing has one of a family at a time."""
+"""Words of which a thing has one of a family for good; open and closed, full and empty are states, which change."""
 
 
 def normalise_label(label: str) -> str:
