@@ -22,6 +22,7 @@ import numpy as np
 
 from benchmarks.robot_life import DAY, SECOND, HashEmbedder, SimulatedClock, life
 from memory_node.memory import Memory
+from memory_node.rooms import preload
 
 JOBS = ("episodes", "gists", "archive")
 PAUSE = 0.01
@@ -33,6 +34,7 @@ QUERIES = ("a person reads a newspaper", "the kitchen looks tidy", "who carries 
 
 def measure(n: int) -> dict[str, Any]:
     """Fill a memory with n rows and search it, first alone and then while the jobs run; times in ms."""
+    preload()  # as the node does
     clock = SimulatedClock()
     with (
         tempfile.TemporaryDirectory() as folder,

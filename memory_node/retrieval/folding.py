@@ -36,22 +36,41 @@ def fold(view: View, rows: RowFilter, text_id: int, most: int) -> list[Fold]:
     things = columns["kind"][slots] == Kind.ENTITY
     order = np.lexsort((-ids, -last, things))
     slots, ids, last, things = slots[order], ids[order], last[order], things[order]
-    places = np.stack([columns[name][slots] for name in "xyz"], axis=1)
     layers, first = columns["layer"][slots], columns["stamp"][slots]
+    around = _Around([columns[name][slots] for name in "xyz"])
     left = np.ones(len(slots), dtype=bool)
     folds: list[Fold] = []
-    while left.any() and len(folds) < most:
-        lead = int(np.argmax(left))
-        near = left & _near(places, places[lead])
-        same = near & ~things & (layers == layers[lead]) if not things[lead] else np.arange(len(slots)) == lead
-        folds.append(Fold(int(ids[lead]), int(same.sum()), int(first[same].min()), int(last[same].max())))
-        left &= ~(same | (near & things & ~things[lead]))
+    lead = 0
+    while len(folds) < most:
+        lead += int(np.argmax(left[lead:]))
+        if not left[lead]:
+            break
+        near = around.near(lead)
+        near = near[left[near]]
+        if things[lead]:
+            same = np.array([lead])
+        else:
+            same = near[~things[near] & (layers[near] == layers[lead])]
+            left[near[things[near]]] = False
+        left[same] = False
+        folds.append(Fold(int(ids[lead]), len(same), int(first[same].min()), int(last[same].max())))
     return sorted(folds, key=lambda one: -one.last)
 
 
-def _near(places: NDArray[np.float64], place: NDArray[np.float64]) -> NDArray[np.bool_]:
-    if np.isnan(place[0]):
-        unknown: NDArray[np.bool_] = np.isnan(places[:, 0])
-        return unknown
-    near: NDArray[np.bool_] = ((places - place) ** 2).sum(axis=1) <= SAME_PLACE**2
-    return near
+class _Around:
+    """Which rows are at one place, by x first, so that few of the many rows of one text are compared."""
+
+    def __init__(self, axes: list[NDArray[np.float64]]) -> None:
+        self._axes = axes
+        self._order = np.argsort(axes[0], kind="stable")  # unknown places, NaN, come last
+        self._sorted = axes[0][self._order]
+
+    def near(self, row: int) -> NDArray[np.int64]:
+        """Rows within SAME_PLACE of a row, itself among them; all unknown places are one."""
+        x = self._axes[0][row]
+        low = np.searchsorted(self._sorted, x - SAME_PLACE, side="left")
+        if np.isnan(x):
+            return self._order[low:]
+        candidates = self._order[low : np.searchsorted(self._sorted, x + SAME_PLACE, side="right")]
+        squares = sum((axis[candidates] - axis[row]) ** 2 for axis in self._axes)
+        return np.asarray(candidates[squares <= SAME_PLACE**2])
