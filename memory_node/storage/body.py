@@ -13,11 +13,13 @@ _LATEST = """
     SELECT layer.name, node.id, ifnull(text.body, ''), node.value, ifnull(node.unit, ''), node.stamp
     FROM layer JOIN node ON node.id = (
         SELECT id FROM node AS newest
-        WHERE newest.layer_id = layer.id AND newest.stamp <= ? AND newest.session_id >= ?
+        WHERE newest.layer_id = layer.id AND newest.session_id >= ?2 AND newest.stamp <= ?1
+        AND newest.stamp >= ifnull((SELECT start_stamp FROM session WHERE id = ?2) - ?3, -9223372036854775808)
         ORDER BY newest.stamp DESC, newest.id DESC LIMIT 1
     ) LEFT JOIN text ON text.id = node.text_id
-    WHERE layer.internal = 1 AND (? OR layer.name IN (SELECT value FROM json_each(?)))
+    WHERE layer.internal = 1 AND (?4 OR layer.name IN (SELECT value FROM json_each(?5)))
     ORDER BY layer.name"""
+_DAY = 86_400_000_000_000
 
 
 @dataclass(frozen=True)
@@ -38,10 +40,11 @@ def latest(
     """Return the newest reading not after now (ns) of each internal layer, or of those named.
 
     Args:
-        first_session: readings of earlier sessions are left out; their clocks may be others.
+        first_session: readings of earlier sessions are left out; their clocks may be others. So are readings stamped
+            more than a day before it began, so that years of earlier ones are not looked through.
     """
     names = [] if layers is None else list(layers)
-    rows = conn.execute(_LATEST, (now, first_session, layers is None, json.dumps(names)))
+    rows = conn.execute(_LATEST, (now, first_session, _DAY, layers is None, json.dumps(names)))
     return [BodyLatest(*row) for row in rows]
 
 
