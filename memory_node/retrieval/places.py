@@ -31,7 +31,12 @@ _RECENT = 0.3
 
 @dataclass(frozen=True)
 class Evidence:
-    """A row that tells of a place. relevance: 0..1; support: observations behind it; stamps in ns; id: of the row."""
+    """A row that tells of a place.
+
+    Attributes:
+        relevance: 0..1. first_seen, last_seen: ns. support: observations behind it. id: of the row.
+        radius: m within which what it tells of lies.
+    """
 
     position: Position
     source: PositionSource
@@ -43,6 +48,7 @@ class Evidence:
     map_id: str = ""
     label: str = ""
     id: int = NO_ID
+    radius: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -123,7 +129,7 @@ def _places(group: Sequence[Evidence]) -> list[Scored]:
     distances = pdist(points)
     numbers = _numbers(distances) if len(group) > 1 else np.zeros(1, dtype=np.int64)
     spots = _spots(points, squareform(distances), group, numbers)
-    apart = np.linalg.norm(points - spots[numbers], axis=1)
+    apart = np.linalg.norm(points - spots[numbers], axis=1).clip([piece.radius for piece in group])
     radii = np.zeros(len(spots))
     np.maximum.at(radii, numbers, apart)
     members: list[list[Evidence]] = [[] for _ in spots]

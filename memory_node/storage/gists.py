@@ -74,6 +74,12 @@ def get_many(conn: sqlite3.Connection, ids: Iterable[int]) -> list[Gist]:
     return [found[id_] for id_ in wanted if id_ in found]
 
 
+def radii(conn: sqlite3.Connection, ids: Iterable[int]) -> dict[int, float]:
+    """Return the radius (m) of each of the ids that is a gist."""
+    sql = "SELECT id, radius FROM gist WHERE id IN (SELECT value FROM json_each(?))"
+    return dict(conn.execute(sql, (id_table(ids),)).fetchall())
+
+
 def in_window(
     conn: sqlite3.Connection, after: int | None = None, before: int | None = None, limit: int = 10
 ) -> list[Gist]:

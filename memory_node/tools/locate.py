@@ -17,7 +17,7 @@ from memory_node.ingest.presence import CONFIRMED
 from memory_node.retrieval import concepts, naming, places, ranking, thresholds
 from memory_node.retrieval.places import Evidence, Scored
 from memory_node.retrieval.thresholds import Thresholds
-from memory_node.storage import edges, entities, nodes, texts
+from memory_node.storage import edges, entities, gists, nodes, texts
 from memory_node.storage.vectors import of_texts
 from memory_node.tools.arguments import checked_query
 from memory_node.tools.asking import remark
@@ -102,7 +102,8 @@ def _by_id(context: ToolContext, asked: str, row: Node | None) -> LocateResult:
         with context.db.read() as conn:
             found = [one for entity in entities.get_many(conn, [row.id]) for one in _places(entity, 1.0)]
     elif row is not None and row.position is not None:
-        found = places.clusters([_evidence(row, 1.0)])
+        with context.db.read() as conn:
+            found = places.clusters([_evidence(row, 1.0, gists.radii(conn, [row.id]).get(row.id, 0.0))])
     return _result(context, asked, places.ranked(found, context.settings.recency_halflife), "")
 
 
@@ -176,8 +177,9 @@ def _texts(context: ToolContext, conn: sqlite3.Connection, question: _Question, 
     for id_ in {observation for entity, observation in sightings if entity in ids}:
         del relevance[id_]
     likely = sorted(context.searcher.placed(relevance), key=lambda id_: (-relevance[id_], -id_))[: places.MOST]
+    radii = gists.radii(conn, likely)
     judged = ((node, _judged(question, node, relevance[node.id])) for node in nodes.fetch(conn, likely))
-    return [_evidence(node, score) for node, score in judged if score > 0.0]
+    return [_evidence(node, score, radii.get(node.id, 0.0)) for node, score in judged if score > 0.0]
 
 
 def _meant(
@@ -231,12 +233,12 @@ def _judged(question: _Question, node: Node, relevance: float) -> float:
     return naming.fit(question.concept, label, relevance, question.least.label)
 
 
-def _evidence(node: Node, relevance: float) -> Evidence:
+def _evidence(node: Node, relevance: float, radius: float) -> Evidence:
     assert node.position is not None
     return Evidence(
         position=node.position, source=node.position_source or PositionSource.OBSERVER,
         relevance=relevance * node.confidence, first_seen=node.stamp, last_seen=node.last_stamp, support=node.repeats,
-        frame=node.frame, map_id=node.map_id, label=shortened(node.text or "", 60), id=node.id,
+        frame=node.frame, map_id=node.map_id, label=shortened(node.text or "", 60), id=node.id, radius=radius,
     )
 
 

@@ -18,7 +18,7 @@ MOST_LINES = 50
 """Lines that may fit at all."""
 T = TypeVar("T")
 _STATES = {
-    "missing": "missing since, last seen there",
+    "missing": "missing, last seen there",
     "tentative": "tentative (seen once or doubtful), last seen",
     "earlier": "an earlier place, last seen there",
 }

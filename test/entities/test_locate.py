@@ -181,7 +181,7 @@ def test_the_text_says_what_is_missing_and_since_when(house: tuple[Memory, FakeC
     show(memory, clock, at=FACING_A, times=4)
     for answer in (memory.locate("cup"), memory.recall("cup")):
         assert answer.found and answer.place is not None and answer.place.last_seen == seen
-        assert "missing since, last seen there 10 min ago" in answer.text
+        assert "missing, last seen there 10 min ago" in answer.text
     head = memory.locate("cup").text.splitlines()[0]
     assert "likely here" not in head and "missing" in head
 
