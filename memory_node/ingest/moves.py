@@ -51,7 +51,10 @@ def follow(tx: Transaction, table: EntityTable, labels: Iterable[str], now: int)
         return
     unseen = there[table.last_seen[there] < max(table.here_since[table.row(state.id)] for state in newcomers)]
     known = [table.at(row) for row in sorted([*missing.tolist(), *unseen.tolist()])]
-    costs = np.array([[_cost(tx, table, old, new, now) for old in known] for new in newcomers]).reshape(-1, len(known))
+    # A robot that knows one cup, finds one where it never was, and then misses the first, takes them for one.
+    only = len(rows) == len(newcomers) + len(missing) == 2
+    costs = np.array([[_cost(tx, table, old, new, now, only) for old in known] for new in newcomers])
+    costs = costs.reshape(-1, len(known))
     for new, column in zip(newcomers, association.assign(costs, alone=NOT_MOVED), strict=True):
         if column >= 0 and known[column].missing and _settled(table, known, known[column], new, now):
             move(tx, table, known[column], new)
@@ -114,8 +117,10 @@ def move(tx: Transaction, table: EntityTable, old: EntityState, new: EntityState
     table.changed(row)
 
 
-def _cost(tx: Transaction, table: EntityTable, old: EntityState, new: EntityState, now: int) -> float:
-    """How unlikely it is that old turned up as new, as the negative log of a likelihood.
+def _cost(
+    tx: Transaction, table: EntityTable, old: EntityState, new: EntityState, now: int, only: bool
+) -> float:
+    """How unlikely it is that old turned up as new, as the negative log of a likelihood; only: no others are known.
 
     Old left between its last sighting and the look that missed it, at any time alike, and must have left before new was
     seen. While it was missing the world was looked at again and again without it, in stretches of that same length.
@@ -123,7 +128,7 @@ def _cost(tx: Transaction, table: EntityTable, old: EntityState, new: EntityStat
     gone, came = int(table.missing_since[table.row(old.id)]), int(table.here_since[table.row(new.id)])
     stretch = max(1, (now if gone == NEVER else gone) - old.last_seen)
     overlap = old.last_seen >= came
-    if (overlap and not _strayed(tx, old, came, stretch)) or not _ground_known(table, new, old):
+    if (overlap and not _strayed(tx, old, came, stretch)) or not (only or _ground_known(table, new, old)):
         return association.IMPOSSIBLE
     if entities.were_split(tx.conn, old.id, new.id):
         return association.IMPOSSIBLE

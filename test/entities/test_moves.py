@@ -72,3 +72,32 @@ def test_a_sighting_between_two_is_of_the_one_that_was_seen_in_every_look(scene:
         scene.look(("cup", A), at=AT_A)
     scene.look(("cup", between), at=AT_A)
     assert [cup.sightings for cup in scene.known()] == [7, 4]
+
+
+def test_the_only_cup_that_is_found_in_a_room_never_seen_before_has_moved_there(scene: Scene) -> None:
+    """With other cups known it could as well be another that always stood there."""
+    for _ in range(4):
+        scene.look(("cup", A), ("table", (2.2, 0.5, 0.4)), at=AT_A)
+    scene.second += 60.0
+    for _ in range(4):
+        scene.look(("cup", B), ("bed", (12.2, 0.6, 0.4)), at=AT_B)
+    scene.second += 60.0
+    for _ in range(6):
+        scene.look(("table", (2.2, 0.5, 0.4)), at=AT_A)
+    (cup,) = [entity for entity in scene.known() if entity.name == "cup"]
+    assert cup.moved and not cup.missing
+    assert cup.position == pytest.approx(B, abs=0.05)
+    assert [place.position for place in cup.history] == [pytest.approx(A, abs=0.05)]
+
+
+def test_one_of_several_cups_is_not_taken_for_one_in_a_room_never_seen_before(scene: Scene) -> None:
+    for _ in range(4):
+        scene.look(("cup", A), ("cup", (2.5, 1.0, 0.5)), ("table", (2.2, 0.5, 0.4)), at=AT_A)
+    scene.second += 60.0
+    for _ in range(4):
+        scene.look(("cup", B), ("bed", (12.2, 0.6, 0.4)), at=AT_B)
+    scene.second += 60.0
+    for _ in range(6):
+        scene.look(("cup", (2.5, 1.0, 0.5)), ("table", (2.2, 0.5, 0.4)), at=AT_A)
+    cups = [entity for entity in scene.known() if entity.name == "cup"]
+    assert [(cup.moved, cup.missing) for cup in cups] == [(False, True), (False, False), (False, False)]
