@@ -21,8 +21,8 @@ from memory_node.retrieval.lexicon import Ids, Lexicon, newest
 from memory_node.retrieval.stems import WORD, stem_of
 from memory_node.storage import texts
 
-POSTINGS = 32_768
-"""Occurrences of words that one query looks at: of the rarest words all, of the next the newest."""
+POSTINGS = 8192
+"""Occurrences of words from which texts are chosen to be scored: of the rarest words all, of the next the newest."""
 
 _LONGEST = 64  # words of a query that are looked at
 _STOP_WORDS = """
@@ -40,7 +40,7 @@ class Query:
     Attributes:
         words: as it was asked.
         weights: idf.
-        postings: texts that have the word, ascending ids.
+        postings: texts that have the word, ascending ids; the rarest word first.
         horizon: texts below this id may have words that postings do not tell of.
     """
 
@@ -89,16 +89,13 @@ def understand(conn: sqlite3.Connection, lexicon: Lexicon, text: str, count: int
         return None
     total, epoch = texts.given(conn), texts.epoch(conn)
     known = {stem: lexicon.word(conn, stem, word, total, epoch) for stem, word in by_stem.items()}
-    weights, postings = {}, {}
-    left, horizon = POSTINGS, 0
+    weights, postings, horizon = {}, {}, 0
     for stem, word in sorted(known.items(), key=lambda item: item[1].holders):
         # What is remembered of a word may be a little more than there is.
         weights[stem] = math.log(1.0 + (max(0, count - word.holders) + 0.5) / (word.holders + 0.5))
-        ids = word.ids[max(0, len(word.ids) - left) :]
-        postings[stem] = ids
-        left -= len(ids)
-        if len(ids) < word.holders:
-            horizon = max(horizon, int(ids[0]) if len(ids) else total + 1)
+        postings[stem] = word.ids
+        if len(word.ids) < word.holders:
+            horizon = max(horizon, int(word.ids[0]) if len(word.ids) else total + 1)
     return Query(by_stem, weights, postings, horizon)
 
 
@@ -108,17 +105,23 @@ def matching(query: Query, k: int, passing: NDArray[np.bool_] | None = None) -> 
     Args:
         passing: bool by text id: the texts wanted; None for all.
     """
-    known = [ids for ids in query.postings.values() if len(ids)]
-    if not known:
-        return np.empty(0, dtype=np.int64)
-    first = min(int(ids[0]) for ids in known)
-    sums = np.zeros(max(int(ids[-1]) for ids in known) + 1 - first)
+    chosen: dict[str, Ids] = {}
+    left = POSTINGS
     for stem, ids in query.postings.items():
+        if passing is None:
+            ids = ids[max(0, len(ids) - left) :]
+            left -= len(ids)
+        else:
+            ids = ids[: np.searchsorted(ids, len(passing))]
+            ids = ids[passing[ids]]
+        if len(ids):
+            chosen[stem] = ids
+    if not chosen:
+        return np.empty(0, dtype=np.int64)
+    first = min(int(ids[0]) for ids in chosen.values())
+    sums = np.zeros(max(int(ids[-1]) for ids in chosen.values()) + 1 - first)
+    for stem, ids in chosen.items():
         sums[ids - first] += query.weights[stem]
-    if passing is not None:
-        wanted = passing[first : first + len(sums)]
-        sums[: len(wanted)] *= wanted
-        sums[len(wanted) :] = 0.0
     found = np.flatnonzero(sums > 0.0)
     if len(found) > k:
         values = sums[found]

@@ -194,7 +194,7 @@ def test_the_most_that_is_said_of_a_query_is_right_beyond_what_is_remembered(
     with world.db.read() as conn:
         text_ids = [node.text_id or 0 for node in nodes.fetch(conn, ids)]
     whole = world.searcher.said("red mug", text_ids)
-    monkeypatch.setattr(words, "POSTINGS", 15)
+    monkeypatch.setattr(lexicon, "MOST", 15)
     assert whole == world.searcher.said("red mug", text_ids)
     assert min(whole[1].values()) < 0.5 and max(whole[1].values()) == 1.0
 
