@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from pathlib import Path
 
 from memory_node.errors import LockedError, StorageError
+
+PATIENCE = 2.0
+"""s that somebody who holds the lock is waited for."""
 
 
 class WriteLock:
@@ -24,7 +28,7 @@ class WriteLock:
         except OSError as error:
             raise StorageError(f"{self.path}: cannot be opened for writing ({error.strerror})") from error
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._take()
         except BlockingIOError:
             holder = os.pread(self._file, 32, 0).decode("ascii", "replace").strip() or "unknown"
             os.close(self._file)
@@ -38,6 +42,18 @@ class WriteLock:
         except OSError as error:
             os.close(self._file)
             raise StorageError(f"{self.path}: cannot be written ({error.strerror})") from error
+
+    def _take(self) -> None:
+        # A process that was killed right after it forked (index/aside.py) holds on until its child lets go.
+        until = time.monotonic() + PATIENCE
+        while True:
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError:
+                if time.monotonic() >= until:
+                    raise
+                time.sleep(0.02)
 
     def release(self) -> None:
         """Let go. The file stays: unlinking it would let two processes hold two files of the same name."""

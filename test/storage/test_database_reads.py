@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import sqlite3
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -218,3 +221,21 @@ def test_read_only_beside_the_writer_follows_it(db: Database, observation: Make)
     watcher.close()
     with pytest.raises(ClosedError), watcher.read():
         pass
+
+
+def test_a_child_that_outlives_its_killed_parent_for_a_moment_keeps_nobody_out(tmp_path: Path) -> None:
+    """The graph is written by a forked child, which has the lock of its parent until it closes what it inherited."""
+    source = """
+import os, signal, sys, time
+from memory_node.storage.database import Database
+db = Database.open(sys.argv[1])
+if os.fork() == 0:
+    time.sleep(0.5)
+    os._exit(0)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    killed = subprocess.run([sys.executable, "-c", source, str(tmp_path / "a.db")], check=False)
+    assert killed.returncode == -9
+    with pytest.raises(BlockingIOError), open(tmp_path / "a.db.lock", "rb+") as held:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    Database.open(tmp_path / "a.db").close()
