@@ -237,12 +237,6 @@ def get_many(conn: sqlite3.Connection, ids: Iterable[int]) -> list[Entity]:
     return [found[id_] for id_ in wanted if id_ in found]
 
 
-def by_label(conn: sqlite3.Connection, label: str) -> list[int]:
-    """Return the ids of the entities of a normalised label."""
-    rows = conn.execute("SELECT id FROM entity WHERE label = ? AND merged_into = 0 ORDER BY id", (label,))
-    return [row[0] for row in rows]
-
-
 def labels(conn: sqlite3.Connection) -> list[str]:
     """Return the distinct labels of all entities."""
     # From label to label along the index: the work is that of the labels, not of the entities.

@@ -80,21 +80,6 @@ def radii(conn: sqlite3.Connection, ids: Iterable[int]) -> dict[int, float]:
     return dict(conn.execute(sql, (id_table(ids),)).fetchall())
 
 
-def in_window(
-    conn: sqlite3.Connection, after: int | None = None, before: int | None = None, limit: int = 10
-) -> list[Gist]:
-    """Return gists whose span meets [after, before] (None: open) and that no gist of gists replaced, newest first."""
-    sql = f"{_SELECT} WHERE n.kind = {int(Kind.GIST)} AND n.tier < {int(Tier.ARCHIVED)}"
-    parameters: list[int] = []
-    if before is not None:
-        sql += " AND n.stamp <= ?"
-        parameters.append(before)
-    if after is not None:
-        sql += " AND n.last_stamp >= ?"
-        parameters.append(after)
-    return _records(conn, sql + " ORDER BY n.stamp DESC, n.id DESC LIMIT ?", (*parameters, limit))
-
-
 def of_episodes(conn: sqlite3.Connection, episode_ids: Iterable[int], after: int, before: int) -> list[Gist]:
     """Return the gists of episodes that begin in [after, before] (ns) and no gist of gists replaced, earliest first."""
     # By time, because an episode's rows are many more than the gists of its day.
