@@ -97,6 +97,12 @@ class _Linked:
             and bisect.bisect_right(starts, stamp) <= bisect.bisect_right(starts, self.end)
         )
 
+    def reach(self, stamp: int, last_stamp: int, settings: Settings) -> None:
+        """Let it hold a row; one that is repeated for longer than an episode may last goes on after it."""
+        self.start = min(self.start, stamp)
+        longest = round(settings.episode_max_duration * SECOND)
+        self.end = max(self.end, min(last_stamp, self.start + longest))
+
 
 def _unlinked(conn: sqlite3.Connection) -> tuple[int, list[Row]] | None:
     """The first rows in no episode, and their session."""
@@ -137,7 +143,7 @@ def _link(tx: Transaction, session_id: int, rows: list[Row], settings: Settings)
                     return linked, wrote
                 current = _open(tx, session_id, row, current, settings)
                 opened += 1
-        current.start, current.end = min(current.start, stamp), max(current.end, last_stamp)
+        current.reach(stamp, last_stamp, settings)
         current.rows.append(id_)
         linked += 1
     return linked, wrote + _flush(tx, current, settings)

@@ -13,7 +13,7 @@ import numpy as np
 from memory_node.graph import EVENTS_LAYER, NO_ID, EdgeType, Kind, Look, Node, PositionSource
 from memory_node.ingest.body import BodyEvent, BodyWatch
 from memory_node.ingest.buffer import Entry, Repeat
-from memory_node.storage import edges, nodes, sessions, vectors
+from memory_node.storage import edges, episodes, nodes, sessions, vectors
 
 if TYPE_CHECKING:
     from memory_node.config import Settings
@@ -75,7 +75,7 @@ class BatchWriter:
         self._name_layers(tx, readings, seen)
         nodes.insert_many(tx, readings + seen)
         self._add_vectors(tx, entries)
-        _count_repeats(tx, repeats, seen)
+        self._count_repeats(tx, repeats, seen)
         _join_episodes(tx, readings + seen)
         self._join_events(tx, seen, events)
         for entry in entries:
@@ -123,6 +123,18 @@ class BatchWriter:
             text_of = nodes.text_ids(tx.conn, [id for id, _ in rows])
             vectors.add_texts(tx, self._given_model(tx, given.shape[1]), [text_of[id] for id, _ in rows], given)
 
+    def _count_repeats(self, tx: Transaction, repeats: Sequence[Node], new: Sequence[Node]) -> None:
+        """Count repeats on the rows they repeat, whose episodes last as long then."""
+        rows = {id(node) for node in new}
+        counted: dict[int, tuple[int, int]] = {}
+        for repeat in repeats:
+            if id(repeat) not in rows:
+                number, last = counted.get(repeat.id, (0, repeat.stamp))
+                counted[repeat.id] = (number + 1, max(last, repeat.stamp))
+        if counted:
+            nodes.count_repeats(tx, [(id_, number, last) for id_, (number, last) in counted.items()])
+            episodes.reach(tx, counted, round(self._settings().episode_max_duration * _SECOND))
+
     def _body_events(self, tx: Transaction, readings: Sequence[Node]) -> list[Node]:
         window = self._settings().event_window
         found: list[tuple[BodyEvent, Node]] = []
@@ -164,16 +176,6 @@ def _orphans(tx: Transaction, repeats: Sequence[Node], new: Sequence[Node]) -> l
         if repeat.id not in known:
             first.setdefault(repeat.id, repeat)
     return list(first.values())
-
-
-def _count_repeats(tx: Transaction, repeats: Sequence[Node], new: Sequence[Node]) -> None:
-    rows = {id(node) for node in new}
-    counted: dict[int, tuple[int, int]] = {}
-    for repeat in repeats:
-        if id(repeat) not in rows:
-            number, last = counted.get(repeat.id, (0, repeat.stamp))
-            counted[repeat.id] = (number + 1, max(last, repeat.stamp))
-    nodes.count_repeats(tx, [(id_, number, last) for id_, (number, last) in counted.items()])
 
 
 def _join_episodes(tx: Transaction, rows: Sequence[Node]) -> None:

@@ -156,6 +156,21 @@ def add_members(tx: Transaction, id_: int, node_ids: Sequence[int]) -> None:
     )
 
 
+def reach(tx: Transaction, node_ids: Iterable[int], longest: int) -> None:
+    """Let the episodes that silence linked last as long as their rows among node_ids, at most `longest` ns."""
+    rows = tx.conn.execute(
+        "SELECT e.id, e.ended, n.stamp, n.last_stamp, max(row.last_stamp) FROM json_each(?) AS given"
+        " CROSS JOIN node AS row ON row.id = given.value"
+        " CROSS JOIN episode AS e ON e.id = row.episode_id AND e.explicit = 0 CROSS JOIN node AS n ON n.id = e.id"
+        " GROUP BY e.id HAVING max(row.last_stamp) > n.last_stamp",
+        (id_table(node_ids),),
+    )
+    for id_, ended, start, known, newest in rows.fetchall():
+        last = min(newest, start + longest)
+        if last > known:
+            update(tx, id_, last_stamp=last, **({} if ended is None else {"ended": last}))
+
+
 def update(tx: Transaction, id_: int, **columns: Any) -> None:
     """Change an episode: status, ended, observation_count, summary, radius, and the fields of its node (graph.Node)."""
     own = {name: columns.pop(name) for name in _OWN_COLUMNS if name in columns}

@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from kept_store import DAY, Store
-from support.fakes import SECOND, WordEmbedder
+from support.fakes import SECOND, FakeClock, WordEmbedder
 
 from memory_node.errors import InvalidArgument
-from memory_node.graph import EdgeType, Tier
+from memory_node.graph import EdgeType, Kind, Tier
 from memory_node.housekeeping import episodes as keeping
+from memory_node.memory import Memory
 from memory_node.storage import edges, episodes, vectors
 
 
@@ -154,6 +155,37 @@ def test_an_episode_nobody_ends_is_bounded_at_a_day(store: Store) -> None:
     spans = store.all("SELECT stamp, last_stamp FROM node WHERE kind = 2 ORDER BY stamp")
     assert [round((last - first) / SECOND) for first, last in spans] == [86_000, 12_000]
     assert {store.node(id_).episode_id for id_ in rows} == {row[0] for row in store.all("SELECT id FROM episode")}
+
+
+def test_an_episode_that_silence_links_lasts_as_long_as_its_rows_are_repeated(tmp_path: Path) -> None:
+    clock, settings = FakeClock(DAY), {"fold_repeats": True, "episode_max_duration": 7200.0}
+    with Memory.open(tmp_path / "fold.db", clock=clock, settings=settings) as memory:
+
+        def see(minutes: int, x: float = 0.0) -> None:
+            for _ in range(minutes):
+                clock.advance(60.0)
+                memory.record("the hall is quiet", layer="scene", position=(x, 0.0, 0.0))
+            memory.flush()
+            assert not memory.run_job("episodes").error
+
+        def span() -> tuple[str, int, int]:
+            (node,) = (node for node in memory.nodes() if node.kind is Kind.EPISODE)
+            (episode,) = memory.episode_summary(node.id).episodes
+            first, last = (round((stamp / SECOND - DAY) / 60.0) for stamp in (node.stamp, node.last_stamp))
+            assert episode.end in (None, node.last_stamp)
+            return episode.status, first, last
+
+        see(1)
+        see(40)
+        assert span() == ("active", 1, 41)
+        see(20, x=5.0)
+        assert span() == ("active", 1, 61)
+        # Two hours are the longest here, however long the row goes on.
+        see(70, x=5.0)
+        assert span() == ("active", 1, 121)
+        see(30, x=5.0)
+        assert span() == ("completed", 1, 121)
+        assert [node.repeats for node in memory.nodes() if node.kind is Kind.OBSERVATION] == [41, 120]
 
 
 def test_an_explicit_episode_divides_what_silence_would_have_joined(store: Store) -> None:
