@@ -8,8 +8,8 @@ from typing import Generic, TypeVar
 from memory_node.ingest.layers import LayerSettings
 
 NS = 1_000_000_000
-_JITTER = 0.9
-"""A publisher of just the allowed rate is not thinned for sending a little early."""
+_JITTER = 0.1
+"""Share of a period by which a message may be late without putting off all that follow it."""
 
 T = TypeVar("T")
 
@@ -17,12 +17,14 @@ T = TypeVar("T")
 @dataclass(frozen=True)
 class _Held(Generic[T]):
     item: T
-    stamp: int
-    since: int
+    arrived: int
 
 
 class Gate(Generic[T]):
     """Holds the newest message of a layer back until it may pass. Not thread-safe: the intake's lock covers it.
+
+    All times are those of the node's clock at which messages arrived (ns): stamps may stand still, run slowly, or be
+    of two senders that disagree.
 
     Attributes:
         thinned: messages passed over for a newer one.
@@ -33,47 +35,60 @@ class Gate(Generic[T]):
         self._only_fired = bool(layer.trigger)
         self._fires_every = round(NS / rate) if rate else 0
         self._period = round(NS / layer.max_rate_hz) if layer.max_rate_hz > 0.0 else 0
-        self._passed: int | None = None
+        self._next = 0
         self._fired: int | None = None
         self._held: _Held[T] | None = None
         self.thinned = 0
 
-    def offer(self, item: T, stamp: int, now: int, hold: bool) -> T | None:
-        """Take a message; return it when it passes at once, else hold it as the newest.
+    def offer(self, item: T, arrived: int, hold: bool) -> list[T]:
+        """Take a message, and return those that pass, oldest first; one that may not yet is held as the newest.
+
+        A held message whose time came before this one arrived goes ahead of it, however late this is worked off.
 
         Args:
-            stamp: ns, when it happened. now: ns of the node's clock.
             hold: let nothing pass by itself (auto_store is off).
         """
+        overdue = self.due(arrived - 1, hold)
+        passing = [] if overdue is None else [overdue]
         if self._held is not None:
             self._held, self.thinned = None, self.thinned + 1
-        passed = self._passed
-        free = self._period == 0 or passed is None or abs(stamp - passed) >= _JITTER * self._period
-        if free and not hold and not self._only_fired:
-            self._passed = stamp
-            return item
-        self._held = _Held(item, stamp, now)
-        return None
+        if self._free(arrived) and not hold and not self._only_fired:
+            self._count(arrived)
+            passing.append(item)
+        else:
+            self._held = _Held(item, arrived)
+        return passing
 
     def due(self, now: int, hold: bool) -> T | None:
-        """Return the held message when its time (ns of the node's clock) has come."""
-        if hold or self._held is None:
+        """Return the held message when its time has come."""
+        held = self._held
+        if hold or held is None:
             return None
         if self._fires_every:
             waits = self._fired is not None and 0 <= now - self._fired < self._fires_every
         else:
-            waits = self._only_fired or 0 <= now - self._held.since < self._period
+            waits = self._only_fired or not self._free(now)
         if waits:
             return None
         self._fired = now
-        return self.fire()
+        self._held = None
+        self._count(max(held.arrived, self._next))
+        return held.item
+
+    def _free(self, at: int) -> bool:
+        return self._period == 0 or at >= self._next
+
+    def _count(self, at: int) -> None:
+        """A message passes at a time: the next one may a period after the time from which this one might have."""
+        late = at - self._next > _JITTER * self._period
+        self._next = (at if late else self._next) + self._period
 
     def fire(self) -> T | None:
-        """Let the held message pass, if there is one."""
+        """Let the held message pass, if there is one, whether or not its time has come."""
         held, self._held = self._held, None
         if held is None:
             return None
-        self._passed = held.stamp
+        self._next = held.arrived + self._period
         return held.item
 
     def leave(self, hold: bool) -> T | None:

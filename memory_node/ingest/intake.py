@@ -274,9 +274,9 @@ class Intake:
         if ": " in arrival.stamped.source:
             self._report(name, f"stamps are not usable ({arrival.stamped.source}), using the time of arrival")
         gate = self._gates[name]
-        passed = gate.offer(arrival, arrival.stamped.stamp, self._clock.now_ns(), not self.auto_store)
+        passing = gate.offer(arrival, arrival.received, not self.auto_store)
         self._take_thinned(name, gate)
-        if passed is not None:
+        for passed in passing:
             self._deliver(passed, patient=True)
 
     def _change_epoch(self, epoch: int) -> None:
