@@ -120,10 +120,13 @@ class Delivery:
         """Return what a message says. Raises Refused, or whatever a message that is not of its type makes fail."""
         return self._converter(layer, type_name)(message, layer)
 
-    def deliver(self, percept: Percept, layer: LayerSettings, stamped: Stamped, waited: float | None) -> bool:
+    def deliver(
+        self, percept: Percept, layer: LayerSettings, type_name: str, stamped: Stamped, waited: float | None
+    ) -> bool:
         """Hand what a message says to the memory; returns False when it was passed over as unchanged.
 
         Args:
+            type_name: the message's.
             waited: s since the message arrived; None: it has waited long enough.
 
         Raises:
@@ -134,10 +137,10 @@ class Delivery:
         if isinstance(percept, PosePercept):
             self._pose(percept, stamped, waited)
         elif isinstance(percept, DetectionsPercept):
-            if layer.is_internal_state:
+            if layer.tells_of_body(type_name):
                 raise Refused(NOT_INTERNAL)
             self._detections(percept, layer, stamped, waited)
-        elif layer.is_internal_state:
+        elif layer.tells_of_body(type_name):
             return self._reading(percept, layer, stamped, waited)
         else:
             self._text(percept, layer, stamped, waited)

@@ -314,7 +314,9 @@ class Intake:
                 arrival.percept = self._delivery.convert(arrival.message, arrival.layer, arrival.type_name)
                 arrival.message = None
             waited_for = waited / NS if patient else None
-            taken = self._delivery.deliver(arrival.percept, arrival.layer, arrival.stamped, waited_for)
+            taken = self._delivery.deliver(
+                arrival.percept, arrival.layer, arrival.type_name, arrival.stamped, waited_for
+            )
         except Later:
             self._put_aside(arrival)
             return

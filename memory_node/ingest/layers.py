@@ -18,7 +18,11 @@ _BODY_TYPES = ("sensor_msgs/msg/JointState",)
 
 @dataclass(frozen=True)
 class LayerSettings:
-    """Settings of one layer. Wrong values raise InvalidArgument naming "<layer>.<setting>"."""
+    """Settings of one layer. Wrong values raise InvalidArgument naming "<layer>.<setting>".
+
+    Attributes:
+        side_is_given: False: is_internal_state was left out, and the type decides.
+    """
 
     name: str
     topic: str = setting("", "Topic to listen to; must be given.")
@@ -26,7 +30,7 @@ class LayerSettings:
     is_internal_state: bool = setting(
         False,
         "The layer tells about the robot's own body; perception tools never return it, body_status does. Left out it is"
-        " true where the type is given as sensor_msgs/msg/JointState.",
+        " true where the type is sensor_msgs/msg/JointState, given or found out.",
     )
     fields: tuple[str, ...] = setting(
         (), "Fields to keep of a message, dotted paths such as pose.position.x; empty: what the type's converter says."
@@ -82,6 +86,7 @@ class LayerSettings:
     depth: int = setting(
         100, "QoS history depth: what a busy moment may hold back.", unit="messages", low=1, high=10_000
     )
+    side_is_given: bool = True
 
     def __post_init__(self) -> None:
         for name, spec in layer_table().items():
@@ -97,6 +102,13 @@ class LayerSettings:
         topic = self.trigger_topic
         if topic and not (_TOPIC.fullmatch(topic) and topic.startswith(("/", "~/"))):
             raise InvalidArgument(f"{self.name}.trigger", f'got {self.trigger!r}, allowed is "/topic" or "0.2 Hz"')
+
+    def tells_of_body(self, type_name: str = "") -> bool | None:
+        """Whether messages of this type tell of the robot's own body; None while neither type nor side is known."""
+        known = self.type or type_name
+        if self.side_is_given:
+            return self.is_internal_state
+        return known in _BODY_TYPES if known else None
 
     @property
     def labels(self) -> dict[str, str]:
@@ -137,8 +149,9 @@ def layer_from(name: str, values: Mapping[str, Any]) -> LayerSettings:
     for key in known:
         if key not in _TABLE:
             raise InvalidArgument(f"{name}.{key}", f"no such setting of a layer; there are: {', '.join(_TABLE)}")
+    given = "is_internal_state" in known
     known.setdefault("is_internal_state", known.get("type") in _BODY_TYPES)
-    layer = LayerSettings(name, **known)
+    layer = LayerSettings(name, side_is_given=given, **known)
     if not layer.topic:
         raise InvalidArgument(f"{name}.topic", f"missing; write  {name}: {{topic: /some_topic}}")
     return layer

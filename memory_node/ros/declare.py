@@ -41,7 +41,9 @@ def declare(node: Node) -> Parameters:
         if layer.name == ODOMETRY:
             continue
         for name, spec in layer_table().items():
-            _declare(node, f"{layer.name}.{name}", getattr(layer, name), spec)
+            # Left out, it is what the type makes it, which is found out later; a value here would read as given.
+            if name != "is_internal_state" or layer.tells_of_body() is not None:
+                _declare(node, f"{layer.name}.{name}", getattr(layer, name), spec)
     for frame, mount in parameters.mounts.items():
         descriptor = ParameterDescriptor(
             description="Where the sensor is on the base: [x, y, z, roll, pitch, yaw], m and rad.", read_only=True

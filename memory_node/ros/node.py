@@ -255,8 +255,8 @@ class _Open:
             queue_size=parameters["queue_size"],
             decode=lambda data, type_name: deserialize_message(data, message_class(type_name)),
         )
+        self.subscriptions = Subscriptions(node, self.intake, parameters.layers, self._declare)
         self.apply(parameters)
-        self.subscriptions = Subscriptions(node, self.intake, parameters.layers)
         self.reporting = Reporting(
             node, self.memory, self.intake, self.subscriptions, SilentClockWatch(node, node.clock)
         )
@@ -301,8 +301,13 @@ class _Open:
         self.intake.auto_store, self.intake.limits = settings.auto_store, parameters.stamp_limits
         for layer in parameters.layers:
             self.intake.layers[layer.name] = layer
-            if layer.name != ODOMETRY:
-                self.memory.declare_layer(layer.name, layer.is_internal_state, layer.stale_after or None)
+            self._declare(layer.name, self.subscriptions[layer.name].type_name)
+
+    def _declare(self, name: str, type_name: str) -> None:
+        """Tell the memory which side a layer is on, as soon as its type makes that known."""
+        layer = self.intake.layers[name]
+        if name != ODOMETRY and (body := layer.tells_of_body(type_name)) is not None:
+            self.memory.declare_layer(name, body, layer.stale_after or None)
 
     def close(self) -> None:
         try:

@@ -66,8 +66,16 @@ class Feed:
 class Subscriptions:
     """All feeds of a node. `refresh` is called by a timer; its callbacks only enqueue the bytes that came."""
 
-    def __init__(self, node: Node, intake: Intake, layers: Iterable[LayerSettings]) -> None:
+    def __init__(
+        self,
+        node: Node,
+        intake: Intake,
+        layers: Iterable[LayerSettings],
+        tell_type: Callable[[str, str], None],
+    ) -> None:
+        """Args: tell_type: is told the name and the type of a layer before the first message of that type can come."""
         self._node = node
+        self._tell_type = tell_type
         self._listener = Listener(node, "intake")
         self._lock = threading.RLock()
         self._feeds = {layer.name: self._feed(layer, intake) for layer in layers}
@@ -165,6 +173,8 @@ class Subscriptions:
         except ImportError as error:
             return f"type {type_name} cannot be read here: {error}"
         self._drop(feed)
+        if type_name != feed.type_name and feed.layer.name in self._feeds:
+            self._tell_type(feed.layer.name, type_name)
         if feed.type_name and reliable != feed.reliable:
             kind = "reliable" if reliable else "best effort"
             self._node.get_logger().info(f"layer {feed.layer.name}: now listening to {feed.topic} as {kind}")

@@ -7,6 +7,8 @@ import pytest
 from memory_node.errors import InvalidArgument
 from memory_node.ingest.layers import LayerSettings, check_names, layer_from, layer_table
 
+JOINTS = "sensor_msgs/msg/JointState"
+
 
 def test_defaults_suit_a_fast_detector() -> None:
     layer = layer_from("detections", {"topic": "/detections"})
@@ -58,8 +60,12 @@ def test_names_of_topics_are_those_of_ros(name: str) -> None:
     [({}, True), ({"is_internal_state": False}, False), ({"is_internal_state": True}, True)],
 )
 def test_joints_are_of_the_body_unless_said_otherwise(more: dict[str, bool], internal: bool) -> None:
-    joints = layer_from("joints", {"topic": "/joint_states", "type": "sensor_msgs/msg/JointState", **more})
-    assert joints.is_internal_state is internal
+    joints = layer_from("joints", {"topic": "/joint_states", "type": JOINTS, **more})
+    assert joints.is_internal_state is internal and joints.tells_of_body() is internal
+    found_out = layer_from("joints", {"topic": "/joint_states", **more})
+    assert found_out.tells_of_body(JOINTS) is internal
+    assert found_out.tells_of_body("std_msgs/msg/String") is more.get("is_internal_state", False)
+    assert found_out.tells_of_body() is more.get("is_internal_state")
 
 
 def test_a_layer_without_topic_is_refused_with_the_right_form() -> None:

@@ -12,7 +12,7 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point
 from nav_msgs.msg import Odometry
 from robot_memory.msg import Detection, DetectionArray
-from sensor_msgs.msg import BatteryState
+from sensor_msgs.msg import BatteryState, JointState
 from std_msgs.msg import Empty, Float32, Float64, String
 from support.ros_harness import Peer, layer, node_here, peer, stamp, wait_until
 
@@ -35,11 +35,13 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, Peer]
             "strict",
             "changing",
             "reasons",
+            "joints",
         ],
         "scene": layer("/scene", STRING),
         "speech": layer("/speech", STRING),
         "found": layer("/found"),
         "changing": layer("/changing"),
+        "joints": {"topic": "/joint_states", "max_rate_hz": 0.0, "stale_after": 123.0},
         "reasons": layer("/reasons", "robot_memory/msg/DetectionArray"),
         "detections": layer("/detections", "robot_memory/msg/DetectionArray"),
         "battery": layer("/battery", "sensor_msgs/msg/BatteryState", is_internal_state=True),
@@ -137,6 +139,16 @@ def test_the_body_is_kept_apart(world: tuple[Any, Peer]) -> None:
     assert [(r.layer, r.unit) for r in readings] == [("battery", "fraction")]
     assert readings[0].value == pytest.approx(0.55) and "55 %" in readings[0].text
     assert all(row.layer != "battery" for row in other.rows())
+
+
+def test_joints_are_of_the_body_also_when_their_type_is_found_out(world: tuple[Any, Peer]) -> None:
+    node, other = world
+    other.publish("/joint_states", JointState(name=["elbow"], position=[0.5]))
+    assert other.rows("joints") == []
+    readings = wait_until(lambda: other.call("body_status", layers=["joints"]).readings, "a reading")
+    assert [(r.layer, r.text) for r in readings] == [("joints", "joints: elbow 0.50")]
+    assert node.memory._rooms.context.stale_limits["joints"] == 123.0
+    assert not node.has_parameter("joints.is_internal_state"), "read back it would be taken as given"
 
 
 def test_f6_a_best_effort_publisher_is_heard(world: tuple[Any, Peer]) -> None:
