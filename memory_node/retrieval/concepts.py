@@ -253,8 +253,8 @@ def is_room(name: str) -> bool:
 
 def names(name: str) -> list[str]:
     """Return all names of the things that a name may mean, itself first; only itself when it isn't known."""
-    meant = things(name)
-    return [name, *(other for other, numbers in _numbers().items() if numbers & meant and other != name)]
+    others = (other for thing in sorted(things(name)) for other in groups()[thing])
+    return list(dict.fromkeys([name, *others]))
 
 
 def same_word(a: str, b: str) -> bool:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections import OrderedDict
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +19,11 @@ MOST = 262_144
 REMEMBERED = 4_194_304
 """Texts of common words that are remembered together, of those words that were asked for last; 16 MiB."""
 
+QUESTIONS = 32
+"""Questions that are remembered as they were understood: answering one asks several times."""
+
 Ids = NDArray[np.int32]
+T = TypeVar("T")
 
 # One text of all ids takes a third of the time that as many rows take.
 _NEWEST = """SELECT group_concat(rowid) FROM
@@ -48,6 +54,18 @@ class Lexicon:
         self._lock = threading.Lock()
         self._common: OrderedDict[str, Word] = OrderedDict()
         self._size = 0
+        self._understood: dict[Hashable, Any] = {}
+
+    def once(self, state: Hashable, understand: Callable[[], T]) -> T:
+        """Return what understanding a question, in a state of the database, gave or gives."""
+        known = self._understood
+        if state not in known:
+            understood = understand()
+            if len(known) >= QUESTIONS:
+                known = self._understood = {}
+            known[state] = understood
+            return understood
+        return cast(T, known[state])
 
     def word(self, conn: sqlite3.Connection, stem: str, word: str, total: int, epoch: int) -> Word:
         """Return what is known of a word, up to date with conn, of which are total and epoch.

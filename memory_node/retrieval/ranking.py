@@ -159,8 +159,7 @@ def _scored(
     """Score and hit, the best first; importance and recency are those of the hit's newest row."""
     relevant = [relevance(one.similarity, one.lexical, weight) for one in found]
     if settings.importance_weight or settings.recency_weight:
-        newest = nodes.fetch(conn, [one.hit.node_ids[0] for one in found])
-        worth = _worth(conn, settings, asked.now, newest)
+        worth = _worth(conn, settings, asked.now, [one.hit.node_ids[0] for one in found])
         relevant = [
             fused(settings, value, *worth.get(one.hit.node_ids[0], (0.0, 0.0)))
             for value, one in zip(relevant, found, strict=True)
@@ -172,18 +171,15 @@ def _scored(
 
 
 def _worth(
-    conn: sqlite3.Connection, settings: Settings, now: int, rows: Iterable[Node]
+    conn: sqlite3.Connection, settings: Settings, now: int, ids: Iterable[int]
 ) -> dict[int, tuple[float, float]]:
     """Importance and recency of each row by id; use raises both, see housekeeping/importance.py."""
-    known = {node.id: node for node in rows}
-    used = usage.of(conn, known)
     worth = {}
-    for id_, node in known.items():
-        fresh = recency((now - node.last_stamp) / SECOND, settings.recency_halflife)
-        blocks, recalled = used.get(id_, (0, 0))
+    for id_, importance, last_stamp, blocks, recalled in usage.of(conn, ids):
+        fresh = recency((now - last_stamp) / SECOND, settings.recency_halflife)
         if blocks and recalled <= now:  # one that is still to come is of a clock that has gone back
             fresh = max(fresh, retrievability(stability(blocks), (now - recalled) / SECOND))
-        worth[id_] = (earned_importance(node.importance, blocks), min(fresh, 1.0))
+        worth[id_] = (earned_importance(importance, blocks), min(fresh, 1.0))
     return worth
 
 
@@ -208,7 +204,7 @@ def _told(
             elif len(folds) < 2 * limit:
                 folds += [(score, found, one) for one in searcher.folds(found.hit.text_id, asked.resolved, limit)]
         rows = {node.id: node for node in nodes.fetch(conn, [one.node_id for _, _, one in folds])}
-        worth = _worth(conn, settings, asked.now, rows.values())
+        worth = _worth(conn, settings, asked.now, rows)
         there = (row for row in folds if row[2].node_id in rows)
         answers += [_ranked(rows[one.node_id], one, score, found, *worth[one.node_id]) for score, found, one in there]
         answers = _distinct(answers)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from builtin_interfaces.msg import Time
@@ -27,10 +27,15 @@ ToMemoryFrame = Callable[[str, PointStamped], graph.Position]
 
 def time_message(ns: int | None) -> Time:
     """Return ns as Time; None, and what Time cannot hold, is 0."""
-    if ns is None:
-        return Time()
-    sec, nanosec = divmod(ns, NS)
-    return Time(sec=sec, nanosec=nanosec) if abs(sec) <= _INT32 else Time()
+    message = Time()
+    _set_time(message, ns)
+    return message
+
+
+def _set_time(message: Time, ns: int | None) -> None:
+    sec, nanosec = divmod(ns or 0, NS)
+    if abs(sec) <= _INT32:
+        message.sec, message.nanosec = sec, nanosec
 
 
 def stamp_ns(stamp: Time) -> int | None:
@@ -52,11 +57,16 @@ def count(value: int) -> int:
 def point_message(position: graph.Position | None, frame: str, stamp: int | None) -> PointStamped:
     """Return a position with frame and stamp; an unknown one is all zero, beside a flag that says so."""
     message = PointStamped()
-    if position is not None:
-        message.header.frame_id = frame
-        message.header.stamp = time_message(stamp)
-        message.point.x, message.point.y, message.point.z = (float(value) for value in position)
+    _set_point(message, position, frame, stamp)
     return message
+
+
+def _set_point(message: PointStamped, position: graph.Position | None, frame: str, stamp: int | None) -> None:
+    if position is not None:
+        header, point = message.header, message.point
+        header.frame_id = frame
+        _set_time(header.stamp, stamp)
+        point.x, point.y, point.z = map(float, position)
 
 
 def parsed_metadata(argument: str, text: str) -> dict[str, Any] | None:
@@ -97,29 +107,26 @@ def filter_of(message: msg.Filter, to_memory_frame: ToMemoryFrame) -> graph.Filt
 
 def match_message(match: results.Match) -> msg.Match:
     """Return a Match."""
-    return msg.Match(
-        kind=match.kind,
-        id=match.id,
-        text=match.text or "",
-        layer=match.layer,
-        stamp=time_message(match.stamp),
-        last_stamp=time_message(match.last_stamp),
-        repeats=count(match.repeats - 1),
-        stamp_source=match.stamp_source,
-        has_position=match.position is not None,
-        position=point_message(match.position, match.frame, match.stamp),
-        position_source=match.position_source,
-        map_id=match.map_id if match.position is not None else "",
-        confidence=float(match.confidence),
-        score=float(match.score),
-        similarity=number(match.similarity),
-        lexical=number(match.lexical),
-        importance=float(match.importance),
-        recency=number(match.recency),
-        tier=match.tier,
-        episode_id=match.episode_id,
-        metadata=json.dumps(dict(match.metadata)),
-    )
+    # A constructor makes every field anew before it takes the one that is given: filling them in takes half the time.
+    message = msg.Match()
+    message.kind, message.id, message.text, message.layer = match.kind, match.id, match.text or "", match.layer
+    _set_time(message.stamp, match.stamp)
+    _set_time(message.last_stamp, match.last_stamp)
+    message.repeats, message.stamp_source = count(match.repeats - 1), match.stamp_source
+    message.position_source = match.position_source
+    if match.position is not None:
+        message.has_position, message.map_id = True, match.map_id
+        _set_point(message.position, match.position, match.frame, match.stamp)
+    message.confidence, message.score = float(match.confidence), float(match.score)
+    message.similarity, message.lexical = number(match.similarity), number(match.lexical)
+    message.importance, message.recency = float(match.importance), number(match.recency)
+    message.tier, message.episode_id = match.tier, match.episode_id
+    message.metadata = _json(match.metadata)
+    return message
+
+
+def _json(metadata: Mapping[str, Any]) -> str:
+    return json.dumps(dict(metadata)) if metadata else "{}"
 
 
 def episode_message(episode: graph.Episode) -> msg.Episode:
@@ -137,62 +144,50 @@ def episode_message(episode: graph.Episode) -> msg.Episode:
         has_position=episode.position is not None,
         position=point_message(episode.position, episode.frame, episode.start),
         radius=float(episode.radius),
-        metadata=json.dumps(dict(episode.metadata)),
+        metadata=_json(episode.metadata),
     )
 
 
 def gist_message(gist: graph.Gist) -> msg.Gist:
     """Return a Gist."""
-    return msg.Gist(
-        id=gist.id,
-        text=gist.text,
-        layers=sorted(gist.layers),
-        start=time_message(gist.start),
-        end=time_message(gist.end),
-        observation_count=count(gist.observation_count),
-        has_position=gist.position is not None,
-        position=point_message(gist.position, gist.frame, gist.start),
-        radius=float(gist.radius),
-        episode_id=gist.episode_id,
-        score=float(gist.score),
-    )
+    message = msg.Gist()
+    message.id, message.text, message.layers = gist.id, gist.text, sorted(gist.layers)
+    _set_time(message.start, gist.start)
+    _set_time(message.end, gist.end)
+    message.observation_count, message.episode_id = count(gist.observation_count), gist.episode_id
+    message.has_position = gist.position is not None
+    _set_point(message.position, gist.position, gist.frame, gist.start)
+    message.radius, message.score = float(gist.radius), float(gist.score)
+    return message
 
 
 def place_message(place: graph.Place | None) -> msg.Place:
     """Return a Place; None is an empty one."""
+    message = msg.Place()
     if place is None:
-        return msg.Place()
-    return msg.Place(
-        position=point_message(place.position, place.frame, place.last_seen),
-        position_source=place.position_source.label,
-        radius=float(place.radius),
-        confidence=float(place.confidence),
-        support=count(place.support),
-        first_seen=time_message(place.first_seen),
-        last_seen=time_message(place.last_seen),
-        entity_id=place.entity_id,
-        label=place.label,
-    )
+        return message
+    _set_point(message.position, place.position, place.frame, place.last_seen)
+    message.position_source, message.label = place.position_source.label, place.label
+    message.radius, message.confidence = float(place.radius), float(place.confidence)
+    message.support, message.entity_id = count(place.support), place.entity_id
+    _set_time(message.first_seen, place.first_seen)
+    _set_time(message.last_seen, place.last_seen)
+    return message
 
 
 def entity_message(entity: graph.Entity) -> msg.Entity:
     """Return an Entity."""
-    return msg.Entity(
-        id=entity.id,
-        name=entity.name,
-        entity_type=entity.entity_type,
-        position=point_message(entity.position, entity.frame, entity.last_seen),
-        position_source=entity.position_source.label,
-        position_stddev=number(entity.position_stddev if entity.position is not None else None),
-        first_seen=time_message(entity.first_seen),
-        last_seen=time_message(entity.last_seen),
-        sightings=count(entity.sightings),
-        confidence=float(entity.confidence),
-        tentative=entity.tentative,
-        moved=entity.moved,
-        missing=entity.missing,
-        history=[place_message(place) for place in entity.history],
-    )
+    message = msg.Entity()
+    message.id, message.name, message.entity_type = entity.id, entity.name, entity.entity_type
+    _set_point(message.position, entity.position, entity.frame, entity.last_seen)
+    message.position_source = entity.position_source.label
+    message.position_stddev = number(entity.position_stddev if entity.position is not None else None)
+    _set_time(message.first_seen, entity.first_seen)
+    _set_time(message.last_seen, entity.last_seen)
+    message.sightings, message.confidence = count(entity.sightings), float(entity.confidence)
+    message.tentative, message.moved, message.missing = entity.tentative, entity.moved, entity.missing
+    message.history = [place_message(place) for place in entity.history]
+    return message
 
 
 def reading_message(reading: results.BodyReading) -> msg.BodyReading:

@@ -24,10 +24,12 @@ def record(tx: Transaction, recalls: Mapping[int, int], block_ns: int) -> int:
     return tx.conn.executemany(_COUNT, [(id_, stamp, block_ns) for id_, stamp in recalls.items()]).rowcount
 
 
-def of(conn: sqlite3.Connection, ids: Iterable[int]) -> dict[int, tuple[int, int]]:
-    """Return blocks of recalls, and when the last one began (ns), of those of the nodes that were ever recalled."""
-    rows = conn.execute(
-        "SELECT node_id, blocks, last_recalled FROM usage WHERE node_id IN (SELECT value FROM json_each(?))",
-        (id_table(ids),),
-    )
-    return {id_: (blocks, last) for id_, blocks, last in rows}
+def of(conn: sqlite3.Connection, ids: Iterable[int]) -> list[tuple[int, float, int, int, int]]:
+    """Return (id, importance, last stamp, blocks of recalls, begin of the last one) of nodes; stamps are ns.
+
+    A node that was never recalled has 0 blocks, and 0 for the last one.
+    """
+    sql = """SELECT node.id, importance, last_stamp, ifnull(blocks, 0), ifnull(last_recalled, 0)
+             FROM json_each(?) AS given CROSS JOIN node ON node.id = given.value
+             LEFT JOIN usage ON usage.node_id = node.id"""
+    return conn.execute(sql, (id_table(ids),)).fetchall()
