@@ -19,7 +19,7 @@ class MessageCounts:
         thinned: messages passed over: too many a second, unchanged, or never triggered.
         dropped: messages lost to a full queue or a full disk.
         refusals: reason -> messages refused for what was in them.
-        skipped: reason -> single detections left out of messages that were taken.
+        skipped: reason -> single detections, or their positions, left out of messages that were taken.
         last_arrival: ns of the steady clock, None before the first.
         type: ROS type of the newest message, "" before the first.
     """
@@ -51,7 +51,7 @@ class MessageCounts:
         self.refusals[reason if reason in self.refusals or len(self.refusals) < _REASONS else "other"] += 1
 
     def skip(self, reason: str) -> None:
-        """Count a detection that was left out."""
+        """Count a detection, or a position, that was left out."""
         self.skipped[reason if reason in self.skipped or len(self.skipped) < _REASONS else "other"] += 1
 
     def age(self, steady: int) -> float | None:

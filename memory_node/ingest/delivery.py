@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -95,10 +95,18 @@ class Later(Exception):
 class Delivery:
     """Brings messages to the memory one by one. Not thread-safe: the intake's lock covers it."""
 
-    def __init__(self, sink: Sink, resolver: FrameResolver, counts: Mapping[str, MessageCounts]) -> None:
+    def __init__(
+        self,
+        sink: Sink,
+        resolver: FrameResolver,
+        counts: Mapping[str, MessageCounts],
+        report: Callable[[str, str], None],
+    ) -> None:
+        """Args: report: logs for a layer what is wrong with it, throttled."""
         self._sink = sink
         self._resolver = resolver
         self._counts = counts
+        self._report = report
         self._converters: dict[tuple[str, str], Converter] = {}
         self._stored: dict[str, tuple[TextPercept, int]] = {}
 
@@ -150,7 +158,7 @@ class Delivery:
         self._resolver.add_base(percept.base_frame)
         if not is_sane_position(percept.position):
             raise Refused("position not finite or out of range")
-        transform = self._transform(percept.origin.frame, stamped.stamp, None, waited)
+        transform = self._transform(percept.origin.frame, stamped.stamp, None, waited, is_foreign=False)
         if transform is None:
             raise Refused(f"frame {percept.origin.frame!r} is not the memory's; set frame: {percept.origin.frame}")
         yaw = None if percept.yaw is None else percept.yaw + transform.yaw
@@ -163,11 +171,10 @@ class Delivery:
         self, percept: DetectionsPercept, layer: LayerSettings, stamped: Stamped, waited: float | None
     ) -> None:
         pose = self._pose_at(stamped.stamp, waited)
-        detections: Sequence[Detection] = percept.detections
-        if any(d.position is not None for d in detections):
-            detections, known = self._in_memory_frame(percept, stamped.stamp, pose, waited)
+        detections, unplaced = self._in_memory_frame(percept, stamped.stamp, pose, waited)
+        if unplaced:
             # Where the things are was said, only not understood: the observer's place would be another claim.
-            pose = pose if known else None
+            pose = None
         self._sink.record_detections(
             detections,
             layer.name,
@@ -177,34 +184,44 @@ class Delivery:
             sensor_range=layer.sensor_range or None,
             sensor_fov=layer.sensor_fov or None,
         )
-        for reason in percept.skipped:
+        for reason in (*percept.skipped, *unplaced):
             self._counts[layer.name].skip(reason)
+        for reason in set(unplaced):
+            self._report(layer.name, f"stored without position: {reason}")
 
     def _in_memory_frame(
         self, percept: DetectionsPercept, stamp: int, pose: Pose | None, waited: float | None
-    ) -> tuple[list[Detection], bool]:
-        """Return the detections with positions in the memory's frame, and whether each frame's transform is known."""
+    ) -> tuple[list[Detection], list[str]]:
+        """Return the detections with positions in the memory's frame, and for each that lost its own the reason."""
         frames = [frame or percept.origin.frame for frame in percept.frames or ("",) * len(percept.detections)]
         transforms: dict[str, Transform | None] = {}
         moved: list[Detection] = []
+        unplaced: list[str] = []
         for detection, frame in zip(percept.detections, frames, strict=True):
             at = detection.position
-            if at == UNSET and percept.zero_is_unset and frame != self._resolver.memory_frame:
+            if at == UNSET and percept.is_foreign and frame != self._resolver.memory_frame:
                 at = None
             if at is not None:
                 if frame not in transforms:
-                    transforms[frame] = self._transform(frame, stamp, pose, waited)
+                    transforms[frame] = self._transform(frame, stamp, pose, waited, percept.is_foreign)
                 transform = transforms[frame]
                 at = transform.apply(at) if transform else None
+                if transform is None:
+                    unplaced.append(self._resolver.why_unknown(frame))
             moved.append(replace(detection, position=at))
-        return moved, None not in transforms.values()
+        return moved, unplaced
 
     def _text(self, percept: TextPercept, layer: LayerSettings, stamped: Stamped, waited: float | None) -> None:
         pose = self._pose_at(stamped.stamp, waited)
         position: Position | None = pose.position if pose else None
         if percept.position is not None:
-            transform = self._transform(percept.origin.frame, stamped.stamp, pose, waited)
+            frame = percept.origin.frame
+            transform = self._transform(frame, stamped.stamp, pose, waited, is_foreign=True)
             position = transform.apply(percept.position) if transform else None
+            if transform is None:
+                reason = self._resolver.why_unknown(frame)
+                self._counts[layer.name].skip(reason)
+                self._report(layer.name, f"stored without position: {reason}")
         self._sink.record(
             percept.text,
             layer.name,
@@ -249,7 +266,11 @@ class Delivery:
             raise Later
         return track.at(stamp)
 
-    def _transform(self, frame: str, stamp: int, pose: Pose | None, waited: float | None) -> Transform | None:
+    def _transform(
+        self, frame: str, stamp: int, pose: Pose | None, waited: float | None, is_foreign: bool
+    ) -> Transform | None:
+        if is_foreign and not frame:
+            return None  # a camera's driver that left it unset; of our own messages it is the memory's
         transform = self._resolver.transform(frame, stamp, pose)
         if transform is None and waited is not None and waited < self._resolver.patience:
             raise Later

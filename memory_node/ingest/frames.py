@@ -78,6 +78,10 @@ class FrameResolver(Protocol):
         """
         ...
 
+    def why_unknown(self, frame: str) -> str:
+        """Say in a few words why there is no transform from a frame."""
+        ...
+
     def wait_for(self, seconds: float) -> None:
         """Let a transform be late by so much, where transforms come late."""
         ...
@@ -126,6 +130,14 @@ class StaticMounts:
         turned = [tuple(sum(a * b for a, b in zip(row, c, strict=True)) for c in columns) for row in base.rotation]
         rotation = tuple((row[0], row[1], row[2]) for row in turned)
         return Transform((rotation[0], rotation[1], rotation[2]), base.apply(mount.translation))
+
+    def why_unknown(self, frame: str) -> str:
+        """See FrameResolver."""
+        if not frame:
+            return "no frame given"
+        if frame in self._bases or frame in self._mounts:
+            return f"frame {frame!r} known, the robot's pose is not"
+        return f"frame {frame!r} unknown"
 
     def wait_for(self, seconds: float) -> None:
         """See FrameResolver; mounts are known from the start."""

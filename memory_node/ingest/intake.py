@@ -88,7 +88,7 @@ class Intake:
         self._clock = clock
         self._sink = sink
         self._resolver = resolver or StaticMounts(sink.settings.frame)
-        self._delivery = Delivery(sink, self._resolver, self.counts)
+        self._delivery = Delivery(sink, self._resolver, self.counts, self._report)
         self.limits = limits or StampLimits()
         self._queue_size = queue_size
         self._steady = steady

@@ -133,12 +133,23 @@ def test_detections_are_moved_into_the_memorys_frame() -> None:
     assert stamp == 1000 * NS and pose is not None and pose.position == (10.0, 0.0, 0.0)
 
 
-def test_f23_numbers_of_an_unknown_frame_are_never_stored() -> None:
-    bench = Bench(seen())
-    bench.drive(10.0)
-    bench.intake.put("detections", ros.own_array(1000.0, "gripper", ros.own("cup", 0.9, (2.0, 0.0, 0.0))), DETECTIONS)
-    detections, _, pose = bench.work().sink.looks[0]
-    assert detections == [Detection("cup", 0.9, None)] and pose is None
+def test_f23_numbers_of_an_unknown_frame_are_never_stored_and_that_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    mounts = StaticMounts("map", "base_link", {"camera": [0.5, 0.0, 1.0, 0.0, 0.0, 0.0]})
+    bench = Bench(seen(), resolver=mounts)
+    for frame in ("camera", "gripper", "gripper"):
+        cup = ros.own("cup", 0.9, (2.0, 0.0, 0.0))
+        bench.intake.put("detections", ros.own_array(1000.0, frame, cup, cup, ros.own("door")), DETECTIONS)
+    looks = bench.work().sink.looks
+    for detections, _, pose in looks:
+        assert [d.position for d in detections] == [None] * 3 and pose is None
+    counts = bench.intake.counts["detections"]
+    assert len(looks) == 3 == counts.taken
+    no_pose = "frame 'camera' known, the robot's pose is not"
+    assert dict(counts.skipped) == {no_pose: 2, "frame 'gripper' unknown": 4}
+    assert [record.getMessage() for record in caplog.records] == [
+        f"layer detections: stored without position: {no_pose}",
+        "layer detections: stored without position: frame 'gripper' unknown",
+    ]
 
 
 @pytest.mark.parametrize("frame", ["/map", "map", ""])
@@ -154,6 +165,24 @@ def box(label: str, frame: str, at: tuple[float, float, float]) -> Any:
     result = ros.make("vision_msgs/msg/ObjectHypothesisWithPose", hypothesis=said)
     bounds = ros.make("vision_msgs/msg/BoundingBox3D", center=ros.pose(*at))
     return ros.make("vision_msgs/msg/Detection3D", header=ros.header(1000.0, frame), results=[result], bbox=bounds)
+
+
+GOAL = "geometry_msgs/msg/PoseStamped"
+
+
+def test_f23_without_a_frame_the_numbers_of_other_packages_mean_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    bench = Bench(seen(), scene())
+    bench.drive(50.0)
+    array = ros.make(VISION, header=ros.header(1000.0, ""), detections=[box("cup", "", (0.1, 0.2, 2.0))])
+    bench.intake.put("detections", array, VISION)
+    goal = ros.make(GOAL, header=ros.header(1000.0, ""), pose=ros.pose(0.1, 0.2, 2.0))
+    bench.intake.put("scene", goal, GOAL)
+    bench.work()
+    assert bench.sink.looks[0][0] == [Detection("cup", 0.9, None)] and bench.sink.looks[0][2] is None
+    assert [row.position for row in bench.sink.rows] == [None]
+    for name in ("detections", "scene"):
+        assert dict(bench.intake.counts[name].skipped) == {"no frame given": 1}
+        assert f"layer {name}: stored without position: no frame given" in caplog.messages
 
 
 def boxes(frame: str, *found: Any) -> list[Detection]:

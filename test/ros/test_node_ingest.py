@@ -115,6 +115,7 @@ def test_f23_detections_in_an_unknown_frame_have_no_place(world: tuple[Any, Peer
     other.publish("/detections", look("vase", (2.0, 0.5, -0.2), "gripper"))
     rows = wait_until(lambda: [r for r in other.rows("detections") if r.text == "vase"], "the vase")
     assert not rows[0].has_position
+    assert "frame 'gripper' unknown: 1" in other.layer("detections").left_out
 
 
 def test_f4_f5_insane_stamps_become_the_time_of_arrival(world: tuple[Any, Peer]) -> None:

@@ -57,14 +57,15 @@ class DetectionsPercept:
     Attributes:
         skipped: reasons of the detections that were left out, one each.
         frames: frame of each detection's position, "" for the header's; empty: the header's for all.
-        zero_is_unset: whether (0, 0, 0) means that the sender gave no position, in any frame but the memory's.
+        is_foreign: of another package: (0, 0, 0) means that the sender gave no position, in any frame but the
+            memory's, and no frame is an unknown one; in our own messages it is the memory's.
     """
 
     origin: Origin
     detections: tuple[Detection, ...]
     skipped: tuple[str, ...] = ()
     frames: tuple[str, ...] = ()
-    zero_is_unset: bool = False
+    is_foreign: bool = False
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ def convert(message: Any, layer: LayerSettings) -> DetectionsPercept:
         is_3d = hasattr(seen.bbox, "size")  # a 2-D box has size_x and size_y
         position = _position(seen, where) if is_3d else None
         screening.take(Detection(label, score, position, _track(seen)), "" if own.frame == origin.frame else own.frame)
-    return replace(screening.percept(origin), zero_is_unset=True)
+    return replace(screening.percept(origin), is_foreign=True)
 
 
 def _best(results: Any) -> tuple[str, float | None, Any]:
