@@ -236,7 +236,7 @@ def _one_thing(conn: sqlite3.Connection, a: EntityState, b: EntityState, gate: f
     lost = old.last_seen < new.first_seen and not new.tentative and old.missed == 0
     if a.source is not b.source or math.dist(a.position, b.position) > (max(NEAR, FAR * gate) if lost else NEAR):
         return False
-    return not entities.seen_together(conn, a.id, b.id) and not entities.were_split(conn, a.id, b.id)
+    return not entities.seen_together(conn, [(a.id, b.id)]) and not entities.were_split(conn, a.id, b.id)
 
 
 def _merge(tx: Transaction, keep: EntityState, gone: EntityState) -> None:

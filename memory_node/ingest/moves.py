@@ -41,40 +41,62 @@ NOT_MOVED = 1e5
 def follow(tx: Transaction, table: EntityTable, labels: Iterable[str], now: int) -> None:
     """Join, among the things of labels that may name one class, those that are missing with those that turned up."""
     rows = table.rows_of(labels)
-    there, missing = rows[table.there[rows]], rows[table.missing[rows]]
-    missing = np.array([row for row in missing.tolist() if not _is_shadow(tx, table, row, there)], dtype=np.intp)
+    there = rows[table.there[rows]]
+    missing = _genuine(tx, table, rows[table.missing[rows]], there)
     if not len(missing):
         return
     later = there[table.here_since[there] > table.here_since[missing].min()].tolist()
-    newcomers = [table.at(row) for row in later if not table.at(row).moved and not _is_shadow(tx, table, row, there)]
-    if not newcomers:
+    newcomers = _genuine(tx, table, np.array([row for row in later if not table.at(row).moved], dtype=np.intp), there)
+    if not len(newcomers):
         return
-    unseen = there[table.last_seen[there] < max(table.here_since[table.row(state.id)] for state in newcomers)]
-    known = [table.at(row) for row in sorted([*missing.tolist(), *unseen.tolist()])]
+    unseen = there[table.last_seen[there] < table.here_since[newcomers].max()]
+    known = np.sort(np.concatenate([missing, unseen]))
     # A robot that knows one cup, finds one where it never was, and then misses the first, takes them for one.
     only = len(rows) == len(newcomers) + len(missing) == 2
-    costs = np.array([[_cost(tx, table, old, new, now, only) for old in known] for new in newcomers])
-    costs = costs.reshape(-1, len(known))
-    for new, column in zip(newcomers, association.assign(costs, alone=NOT_MOVED), strict=True):
-        if column >= 0 and known[column].missing and _settled(table, known, known[column], new, now):
-            move(tx, table, known[column], new)
+    _match(tx, table, newcomers, known, now, only)
 
 
-def _is_shadow(tx: Transaction, table: EntityTable, row: int, there: NDArray[np.intp]) -> bool:
-    """Tell whether a thing is only stray sightings of one beside it that is there, and so neither came nor went.
+def _match(
+    tx: Transaction, table: EntityTable, newcomers: NDArray[np.intp], known: NDArray[np.intp], now: int, only: bool
+) -> None:
+    """Join what turned up with what it most likely is, where that is missing and settled; only: no others are known."""
+    old = [table.at(row) for row in known.tolist()]
+    possible = _in_time(table, newcomers, known, now)
+    gone = np.array([state.missing and (state.confidence <= GONE or len(old) <= 2) for state in old])
+    if not possible[:, gone].any():
+        return
+    # What can be nothing else, or nothing else can be, has no say in the assignment.
+    rows, columns = possible.any(axis=1), possible.any(axis=0)
+    newcomers, some = newcomers[rows], known[columns]
+    costs = _costs(tx, table, newcomers, some, possible[rows][:, columns], now, only)
+    new, likely = [table.at(row) for row in newcomers.tolist()], [table.at(row) for row in some.tolist()]
+    for state, column in zip(new, association.assign(costs, alone=NOT_MOVED), strict=True):
+        if column >= 0 and likely[column].missing and _settled(table, old, likely[column], state, now):
+            move(tx, table, likely[column], state)
+
+
+def _genuine(
+    tx: Transaction, table: EntityTable, rows: NDArray[np.intp], there: NDArray[np.intp]
+) -> NDArray[np.intp]:
+    """Return those rows that are not only stray sightings of one beside it that is there, which neither came nor went.
 
     Two that were there at one time, so near to each other, and yet were never seen together, are one.
     """
-    state, since = table.at(row), table.here_since[row]
-    apart = np.linalg.norm(table.places[there] - table.places[row], axis=1)
-    for near in there[apart <= BESIDE].tolist():
-        other = table.at(near)
-        if other is state or other.sightings < state.sightings:
-            continue
-        at_once = table.here_since[near] < state.last_seen and since < other.last_seen
-        if at_once and not entities.seen_together(tx.conn, state.id, other.id):
-            return True
-    return False
+    if not len(rows) or not len(there):
+        return rows
+    from scipy.spatial import cKDTree
+
+    near = cKDTree(table.places[rows]).sparse_distance_matrix(
+        cKDTree(table.places[there]), BESIDE, output_type="ndarray"
+    )
+    one, other = rows[near["i"]], there[near["j"]]
+    at_once = (table.here_since[other] < table.last_seen[one]) & (table.here_since[one] < table.last_seen[other])
+    at_once &= one != other
+    pairs = [(table.at(a), table.at(b)) for a, b in zip(one[at_once].tolist(), other[at_once].tolist(), strict=True)]
+    beside = [(a.id, b.id) for a, b in pairs if b.sightings >= a.sightings]
+    together = entities.seen_together(tx.conn, beside)
+    strays = {table.row(a) for a, b in beside if (min(a, b), max(a, b)) not in together}
+    return rows[[row not in strays for row in rows.tolist()]]
 
 
 def _settled(
@@ -86,14 +108,14 @@ def _settled(
     well: one that was not looked for since may be it, and is waited for, but not much longer than it took to look for
     old.
     """
-    others = [state for state in known if state is not old and state is not new]
-    if not others:
+    if all(state is old or state is new for state in known):
         return True
     if old.confidence > GONE:
         return False
     gone, came = int(table.missing_since[table.row(old.id)]), table.here_since[table.row(new.id)]
     if gone != NEVER and now - gone < PATIENCE * (gone - old.last_seen):
-        return not any(state.last_seen < came and not state.missing for state in others)
+        waited = (state for state in known if state.last_seen < came and not state.missing)
+        return all(state is old or state is new for state in waited)
     return True
 
 
@@ -117,42 +139,77 @@ def move(tx: Transaction, table: EntityTable, old: EntityState, new: EntityState
     table.changed(row)
 
 
-def _cost(
-    tx: Transaction, table: EntityTable, old: EntityState, new: EntityState, now: int, only: bool
-) -> float:
-    """How unlikely it is that old turned up as new, as the negative log of a likelihood; only: no others are known.
+def _in_time(
+    table: EntityTable, newcomers: NDArray[np.intp], known: NDArray[np.intp], now: int
+) -> NDArray[np.bool_]:
+    """Tell (newcomers, known) which may have left before the other came, as far as their times tell.
 
-    Old left between its last sighting and the look that missed it, at any time alike, and must have left before new was
-    seen. While it was missing the world was looked at again and again without it, in stretches of that same length.
+    Or which, known for long when the other came and gone since, may have been seen since by stray sightings only.
     """
-    gone, came = int(table.missing_since[table.row(old.id)]), int(table.here_since[table.row(new.id)])
-    stretch = max(1, (now if gone == NEVER else gone) - old.last_seen)
-    overlap = old.last_seen >= came
-    if (overlap and not _strayed(tx, old, came, stretch)) or not (only or _ground_known(table, new, old)):
-        return association.IMPOSSIBLE
-    if entities.were_split(tx.conn, old.id, new.id):
-        return association.IMPOSSIBLE
-    assert old.position is not None and new.position is not None
-    left = min(1.0, max(LEAST, (came - old.last_seen) / stretch))
-    away = 0.0 if gone == NEVER else max(0, came - gone) / stretch
-    cost = STRAY_COST * overlap + AWAY_COST * min(away, MOST_AWAY) - math.log(left)
-    return cost + math.dist(old.position, new.position) / METRES
+    came, last = table.here_since[newcomers][:, None], table.last_seen[known]
+    stretch = _stretch(table, known, now)
+    first = np.array([table.at(row).first_seen for row in known.tolist()])
+    gone = np.array([table.at(row).confidence <= GONE for row in known.tolist()])
+    return np.asarray((last < came) | gone & (came - first > stretch) & (last - came <= stretch))
 
 
-def _strayed(tx: Transaction, old: EntityState, came: int, stretch: int) -> bool:
-    """Tell whether old, known for long when another came, is gone, and was seen since by stray sightings at most."""
-    if old.confidence > GONE or came - old.first_seen <= stretch or old.last_seen - came > stretch:
-        return False
-    return entities.sightings_since(tx.conn, old.id, came) <= STRAYS
+def _stretch(table: EntityTable, known: NDArray[np.intp], now: int) -> NDArray[np.int64]:
+    """Return the time (ns) in which each of those known must have left: from its last sighting to the look without."""
+    gone = table.missing_since[known]
+    return np.asarray(np.maximum(1, np.where(gone == NEVER, now, gone) - table.last_seen[known]))
 
 
-def _ground_known(table: EntityTable, new: EntityState, old: EntityState) -> bool:
-    """Tell whether new can have come to its place since old was last seen.
+def _costs(
+    tx: Transaction, table: EntityTable, newcomers: NDArray[np.intp], known: NDArray[np.intp],
+    possible: NDArray[np.bool_], now: int, only: bool,
+) -> NDArray[np.float64]:  # fmt: skip
+    """How unlikely it is that one of known turned up as a newcomer (newcomers, known), as negative log likelihoods.
+
+    It left between its last sighting and the look that missed it, at any time alike, and must have left before the
+    newcomer was seen. While it was missing the world was looked at again and again without it, in stretches of that
+    same length.
+
+    Args:
+        possible: (newcomers, known) which pairs may be one at all.
+    """
+    gone, last, stretch = table.missing_since[known], table.last_seen[known], _stretch(table, known, now)
+    came = table.here_since[newcomers][:, None]
+    overlap = last >= came
+    if not only:
+        possible = possible & np.array([_ground_known(table, row, known) for row in newcomers.tolist()])
+    possible = possible & ~_split(tx, table, newcomers, known)
+    for row, column in np.argwhere(possible & overlap).tolist():
+        seen = entities.sightings_since(tx.conn, table.at(int(known[column])).id, int(came[row, 0]))
+        possible[row, column] = seen <= STRAYS
+    left = np.clip((came - last) / stretch, LEAST, 1.0)
+    away = np.where(gone == NEVER, 0, np.maximum(0, came - gone)) / stretch
+    way = np.linalg.norm(table.places[newcomers][:, None] - table.places[known], axis=2)
+    costs = STRAY_COST * overlap + AWAY_COST * np.minimum(away, MOST_AWAY) - np.log(left) + way / METRES
+    return np.where(possible, costs, association.IMPOSSIBLE)
+
+
+def _split(
+    tx: Transaction, table: EntityTable, newcomers: NDArray[np.intp], known: NDArray[np.intp]
+) -> NDArray[np.bool_]:
+    """Tell (newcomers, known) which of them somebody keeps apart."""
+    ids = [[table.at(row).id for row in rows.tolist()] for rows in (newcomers, known)]
+    origins = entities.origins(tx.conn, [*ids[0], *ids[1]])
+    if all(len(found) == 1 for found in origins.values()):
+        return np.zeros((len(newcomers), len(known)), dtype=bool)
+    return np.array([[not origins[new].isdisjoint(origins[old]) for old in ids[1]] for new in ids[0]])
+
+
+def _ground_known(table: EntityTable, new: int, known: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """Tell of each of known whether what is in row new can have come to its place since that one was last seen.
 
     Where the things around it too were first seen after that, the robot had not been there, and it may have stood there
     all along. With nothing around there is nothing to tell.
     """
-    apart = np.linalg.norm(table.places[:, :2] - np.asarray(new.position)[:2], axis=1)
-    around = [table.at(int(row)) for row in np.flatnonzero(table.measured & (apart <= NEIGHBOURHOOD))]
-    around = [state for state in around if state.id not in (new.id, old.id)]
-    return not around or any(state.first_seen <= old.last_seen for state in around)
+    x, y = table.places[new, :2]
+    box = (np.abs(table.places[:, 0] - x) <= NEIGHBOURHOOD) & (np.abs(table.places[:, 1] - y) <= NEIGHBOURHOOD)
+    near = np.flatnonzero(table.measured & box)
+    apart = np.linalg.norm(table.places[near, :2] - (x, y), axis=1)
+    around = [(table.at(row).first_seen, row) for row in near[apart <= NEIGHBOURHOOD].tolist() if row != new]
+    # The earliest, and the one after it for the thing that is itself the earliest.
+    (earliest, row), (second, _) = [*sorted(around), (NEVER, -1), (NEVER, -1)][:2]
+    return np.asarray(np.where(known == row, second, earliest) <= table.last_seen[known])

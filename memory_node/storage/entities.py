@@ -215,10 +215,22 @@ def split_from(conn: sqlite3.Connection, id_: int) -> set[int]:
     return set(json.loads(row[0]).get(_SPLIT_FROM, ())) if row else set()
 
 
+def origins(conn: sqlite3.Connection, ids: Iterable[int]) -> dict[int, set[int]]:
+    """Return, by id, the entities that somebody split it from, by which they go now, and itself.
+
+    Two that have one in common were split from each other, or from a third, and are kept apart.
+    """
+    found = {id_: {id_} for id_ in ids}
+    sql = "SELECT id, metadata FROM node WHERE id IN (SELECT value FROM json_each(?)) AND metadata IS NOT NULL"
+    for id_, metadata in conn.execute(sql, (id_table(found),)).fetchall():
+        found[id_].update(resolve(conn, origin) for origin in json.loads(metadata).get(_SPLIT_FROM, ()))
+    return found
+
+
 def were_split(conn: sqlite3.Connection, a: int, b: int) -> bool:
     """Tell whether somebody split one of two entities from the other, or both from a third."""
-    one, other = ({id_, *(resolve(conn, origin) for origin in split_from(conn, id_))} for id_ in (a, b))
-    return not one.isdisjoint(other)
+    found = origins(conn, (a, b))
+    return not found[a].isdisjoint(found[b])
 
 
 def get(conn: sqlite3.Connection, id_: int) -> Entity | None:
@@ -281,10 +293,13 @@ def sightings_since(conn: sqlite3.Connection, id_: int, stamp: int) -> int:
     return int(conn.execute(sql, (id_, int(EdgeType.OBSERVED_IN), stamp)).fetchone()[0])
 
 
-def seen_together(conn: sqlite3.Connection, a: int, b: int) -> bool:
-    """Tell whether one message ever showed both entities."""
-    sql = "SELECT 1 FROM edge WHERE source = ? AND type = ? AND target = ?"
-    return conn.execute(sql, (min(a, b), int(EdgeType.COOCCURS_WITH), max(a, b))).fetchone() is not None
+def seen_together(conn: sqlite3.Connection, pairs: Iterable[tuple[int, int]]) -> set[tuple[int, int]]:
+    """Return those of the pairs of entities, the smaller id first, that one message ever showed both of."""
+    given = json.dumps([(min(pair), max(pair)) for pair in pairs])
+    sql = """SELECT source, target FROM json_each(?) AS pair CROSS JOIN edge
+             ON source = json_extract(pair.value, '$[0]') AND target = json_extract(pair.value, '$[1]')
+             WHERE edge.type = ?"""
+    return set(conn.execute(sql, (given, int(EdgeType.COOCCURS_WITH))).fetchall())
 
 
 def count(conn: sqlite3.Connection, tentative: bool | None = None) -> int:

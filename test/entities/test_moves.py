@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -101,3 +102,24 @@ def test_one_of_several_cups_is_not_taken_for_one_in_a_room_never_seen_before(sc
         scene.look(("cup", (2.5, 1.0, 0.5)), ("table", (2.2, 0.5, 0.4)), at=AT_A)
     cups = [entity for entity in scene.known() if entity.name == "cup"]
     assert [(cup.moved, cup.missing) for cup in cups] == [(False, True), (False, False), (False, False)]
+
+
+def test_the_reads_of_a_message_grow_with_the_things_that_moved_and_not_with_their_pairs(tmp_path: Path) -> None:
+    def most_reads(count: int) -> int:
+        def ring(radius: float, turn: float) -> list[tuple[str, tuple[float, float, float]]]:
+            angles = [(i + turn) * 2.0 * math.pi / count for i in range(count)]
+            return [("cup", (radius * math.cos(angle), radius * math.sin(angle), 0.5)) for angle in angles]
+
+        folder = tmp_path / str(count)
+        folder.mkdir()
+        reads: list[int] = []
+        with Scene(folder) as scene:
+            for cups in [ring(10.0, 0.0)] * 3 + [ring(20.0, 0.5)] * 7:
+                traced: list[str] = []
+                scene.db.write(lambda tx, traced=traced: tx.conn.set_trace_callback(traced.append))
+                scene.look(*cups, at=(0.0, 0.0, 0.0), fov=2.0 * math.pi, reach=50.0)
+                reads.append(sum(sql.lstrip().startswith("SELECT") for sql in traced))
+            assert [cup.moved for cup in scene.known()] == [True] * count
+        return max(reads)
+
+    assert most_reads(16) < 5 * most_reads(4)
