@@ -194,8 +194,8 @@ def test_laser_scan_in_one_line() -> None:
     scan = {"angle_min": -math.pi / 2, "angle_increment": math.pi / 4, "range_min": 0.1, "range_max": 10.0}
     type_name = "sensor_msgs/msg/LaserScan"
     percept = read_new(type_name, ranges=np.array([math.inf, 0.05, 3.0, 0.44, math.nan]), **scan)
-    # 0.05 m is below range_min, so it is noise; four of five ranges are known, two of them hits.
-    assert percept.text == "sense: nearest 0.4 m at 40° left, 50 % of the view free"
+    # 0.05 m is below range_min, so it is noise; three of five ranges are known, two of them hits.
+    assert percept.text == "sense: nearest 0.4 m at 40° left, 33 % of the view free"
     assert percept.value == 0.44
     assert read_new(type_name, ranges=np.full(5, math.inf), **scan).text == "sense: nothing within 10 m"
     with pytest.raises(Refused, match="no ranges"):

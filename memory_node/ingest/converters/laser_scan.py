@@ -8,31 +8,35 @@ from typing import Any
 import numpy as np
 
 from memory_node.ingest.converters import Refused, TextPercept
-from memory_node.ingest.converters.reading import number, origin_of, short
+from memory_node.ingest.converters.reading import limit, number, origin_of, short
 from memory_node.ingest.layers import LayerSettings
 
 
 def convert(message: Any, layer: LayerSettings) -> TextPercept:
     """Return "<layer>: nearest 0.4 m at 30° left, 61 % of the view free"; the value is the nearest range in m.
 
-    Ranges count within [range_min, range_max] (REP-117); NaN tells nothing, and the rest is free.
+    As REP-117 has it -Inf is too near to be measured, which is said first and leaves no value, and +Inf is free, and so
+    is a range above range_max. NaN, zero and what lies below range_min tell nothing.
     """
     ranges = np.asarray(message.ranges, dtype=np.float64)
-    known = ~np.isnan(ranges)
-    if not known.any():
+    low, high = number(message.range_min) or 0.0, limit(message.range_max)
+    near = np.isneginf(ranges)
+    known = (ranges >= low) & (ranges > 0.0)
+    hit = known & (ranges <= (np.finfo(np.float64).max if high is None else high))
+    if not (near | known).any():
         raise Refused("no ranges")
-    low, high = number(message.range_min) or 0.0, number(message.range_max)
-    hit = known & np.isfinite(ranges) & (ranges >= low)
-    if high is not None:
-        hit &= ranges <= high
-    origin = origin_of(message)
-    if not hit.any():
-        beyond = "" if high is None else f" within {short(high)} m"
-        return TextPercept(origin, f"{layer.name}: nothing{beyond}")
-    at = int(np.argmin(np.where(hit, ranges, math.inf)))
-    nearest, free = float(ranges[at]), 100.0 * (1.0 - hit.sum() / known.sum())
-    text = f"{layer.name}: nearest {nearest:.1f} m{_side(message, at)}, {free:.0f} % of the view free"
-    return TextPercept(origin, text, nearest, "m")
+    parts, value = [], None
+    if near.any():
+        parts.append(f"too near to measure{_side(message, int(np.flatnonzero(near)[near.sum() // 2]))}")
+    other = " else" if near.any() else ""
+    if hit.any():
+        at = int(np.argmin(np.where(hit, ranges, math.inf)))
+        value = None if near.any() else float(ranges[at])
+        parts.append(f"nearest{other} {ranges[at]:.1f} m{_side(message, at)}")
+        parts.append(f"{100.0 * (1.0 - hit.sum() / known.sum()):.0f} % of the view free")
+    elif known.any():
+        parts.append(f"nothing{other}" + ("" if high is None else f" within {short(high)} m"))
+    return TextPercept(origin_of(message), f"{layer.name}: {', '.join(parts)}", value, "" if value is None else "m")
 
 
 def _side(message: Any, at: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from memory_node.ingest.converters import Refused, TextPercept
@@ -17,6 +18,7 @@ def convert(message: Any, layer: LayerSettings) -> TextPercept:
     latitude, longitude, altitude = (number(v) for v in (message.latitude, message.longitude, message.altitude))
     if latitude is None or longitude is None or abs(latitude) > 90.0 or abs(longitude) > 360.0:
         raise Refused("latitude or longitude not on the globe")
+    longitude = math.remainder(longitude, 360.0)  # some receivers count to 360 degrees east
     north, east = "N" if latitude >= 0.0 else "S", "E" if longitude >= 0.0 else "W"
     text = f"{layer.name}: {abs(latitude):.5f}° {north}, {abs(longitude):.5f}° {east}"
     if altitude is not None:

@@ -6,14 +6,14 @@ import math
 from typing import Any
 
 from memory_node.ingest.converters import Refused, TextPercept
-from memory_node.ingest.converters.reading import number, origin_of, short
+from memory_node.ingest.converters.reading import limit, number, origin_of, short
 from memory_node.ingest.layers import LayerSettings
 
 
 def convert(message: Any, layer: LayerSettings) -> TextPercept:
     """Return "<layer>: 0.42 m"; beyond the sensor's limits the text says so and there is no value (REP-117)."""
     distance, origin = float(message.range), origin_of(message)
-    low, high = number(message.min_range), number(message.max_range)
+    low, high = number(message.min_range), limit(message.max_range)
     if math.isnan(distance):
         raise Refused("value not finite")
     if distance == math.inf or (high is not None and distance > high):

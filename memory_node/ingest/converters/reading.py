@@ -42,6 +42,12 @@ def number(value: Any) -> float | None:
     return result if math.isfinite(result) else None
 
 
+def limit(value: Any) -> float | None:
+    """Return the upper limit of a sensor, or None when nobody set it: zero, or not finite."""
+    result = number(value)
+    return result if result is not None and result > 0.0 else None
+
+
 def point(value: Any) -> Position | None:
     """Return (x, y, z) of a Point or Vector3, or None when one of them is not finite."""
     x, y, z = number(value.x), number(value.y), number(value.z)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from typing import Any
 
 from memory_node.ingest.converters import Refused, TextPercept
@@ -14,6 +15,10 @@ def convert(message: Any, layer: LayerSettings) -> TextPercept:
     value = number(message.data)
     if value is None:
         raise Refused("value not finite")
-    # bool() first: rosbags gives numpy booleans.
-    said = str(bool(message.data)).lower() if type(message.data).__name__.startswith("bool") else short(value)
+    if type(message.data).__name__.startswith("bool"):  # rosbags gives numpy booleans
+        said = str(bool(message.data)).lower()
+    elif isinstance(message.data, numbers.Integral):
+        said = str(int(message.data))
+    else:
+        said = short(value)
     return TextPercept(origin_of(message), f"{layer.name}: {said}", value)
