@@ -11,7 +11,6 @@ from memory_node.ingest.converters import Refused, TextPercept
 from memory_node.ingest.converters.reading import clean, number, origin_of, short
 from memory_node.ingest.layers import LayerSettings
 
-_DEPTH = 4
 _SHOWN = 16
 _LONGEST = 200
 _AS_LIST = 8
@@ -20,19 +19,20 @@ _AS_LIST = 8
 def convert(message: Any, layer: LayerSettings) -> TextPercept:
     """Return "<layer>: a.b 1.5, c open"; the value is that of the only number, or of the first of the named fields.
 
+    Without named fields the first 16 that say something are told, and how many more there are.
+
     Raises:
         Refused: a named field does not exist, or nothing is left to say (empty strings, NaN).
     """
-    if layer.fields:
-        found = [(path, _get(message, path)) for path in layer.fields]
-    else:
-        found = [pair for _, pair in zip(range(_SHOWN), _walk(message, "", _DEPTH), strict=False)]
+    found = [(path, _get(message, path)) for path in layer.fields] if layer.fields else list(_walk(message, ""))
     said = [(path, text) for path, value in found if (text := _say(value))]
     if not said:
         raise Refused("nothing to say")
     values = tuple(n for _, value in found for n in _numbers(value))
     value = values[0] if values and (layer.fields or len(values) == 1) else None
-    text = said[0][1] if len(said) == 1 else ", ".join(f"{path} {text}" for path, text in said)
+    shown = said if layer.fields else said[:_SHOWN]
+    text = said[0][1] if len(said) == 1 else ", ".join(f"{path} {text}" for path, text in shown)
+    text += _more(len(said) - len(shown))
     return TextPercept(origin_of(message), f"{layer.name}: {text}", value, values=values)
 
 
@@ -41,7 +41,7 @@ def field_names(message: Any) -> tuple[str, ...]:
     if hasattr(message, "get_fields_and_field_types"):
         return tuple(message.get_fields_and_field_types())
     if is_dataclass(message):
-        return tuple(f.name for f in fields(message) if not f.name.startswith("__"))
+        return tuple(f.name for f in fields(message) if "ClassVar" not in str(f.type))  # constants of rosbags' types
     return ()
 
 
@@ -55,15 +55,15 @@ def _get(message: Any, path: str) -> Any:
     return value
 
 
-def _walk(message: Any, prefix: str, depth: int) -> Iterator[tuple[str, Any]]:
+def _walk(message: Any, prefix: str) -> Iterator[tuple[str, Any]]:
     for name in field_names(message):
         if not prefix and name == "header":
             continue
         value, path = _plain(getattr(message, name)), f"{prefix}{name}"
         if isinstance(value, (str, numbers.Number)) or _is_bool(value):
             yield path, value
-        elif depth > 1:
-            yield from _walk(value, f"{path}.", depth - 1)
+        else:
+            yield from _walk(value, f"{path}.")
 
 
 def _plain(value: Any) -> Any:
@@ -78,7 +78,7 @@ def _numbers(value: Any) -> list[float]:
     if isinstance(value, (str, bytes)):
         return []
     if field_names(value):
-        return [n for _, item in _walk(value, "", _DEPTH) for n in _numbers(item)]
+        return [n for _, item in _walk(value, "") for n in _numbers(item)]
     try:
         items = [_plain(item) for _, item in zip(range(_AS_LIST), value, strict=False)]
     except TypeError:
@@ -102,9 +102,13 @@ def _say(value: Any) -> str:
     if isinstance(value, (str, bytes)):
         return clean(value).strip()[:_LONGEST]
     if field_names(value):
-        return ", ".join(f"{path} {text}" for path, item in _walk(value, "", _DEPTH) if (text := _say(item)))[:_LONGEST]
+        return ", ".join(f"{path} {text}" for path, item in _walk(value, "") if (text := _say(item)))[:_LONGEST]
     try:
         items = [text for _, item in zip(range(_AS_LIST), value, strict=False) if (text := _say(_plain(item)))]
     except TypeError:
         return ""
-    return f"[{', '.join(items)}]" if items else ""
+    return f"[{', '.join(items)}{_more(len(value) - _AS_LIST)}]" if items else ""
+
+
+def _more(number: int) -> str:
+    return f" and {number} more" if number > 0 else ""
