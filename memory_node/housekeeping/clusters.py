@@ -53,10 +53,17 @@ def divide(
     open_ = [members]
     while open_:
         part = open_.pop()
+        if len(part) == 1:
+            yield part
+            continue
         points = positions[part]
         low, high = points.min(axis=0), points.max(axis=0)
         axis = int(np.argmax(high - low))
-        if low[axis] == high[axis] or radius(points, None if spread is None else spread[part]) <= max_radius:
+        # The farthest from the mean is never nearer to it than half of the longest side.
+        narrow = high[axis] - low[axis] <= 2.0 * max_radius
+        if low[axis] == high[axis] or (
+            narrow and radius(points, None if spread is None else spread[part]) <= max_radius
+        ):
             yield part
             continue
         upper = points[:, axis] > (low[axis] + high[axis]) / 2
@@ -74,14 +81,39 @@ def radius(points: NDArray[np.float64], spread: NDArray[np.float64] | None = Non
     return float((distances if spread is None else distances + spread).max())
 
 
-def first_in_cells(positions: NDArray[np.float64], eps: float) -> Indices:
-    """Return the index of the first position in each grid cell, ascending; unknown positions (NaN) count as one."""
-    return np.sort(np.unique(_cells(np.nan_to_num(positions), eps), axis=0, return_index=True)[1])
+class CellCount:
+    """Tells of positions that are taken in piece by piece which are the first in their grid cell."""
+
+    def __init__(self, eps: float) -> None:
+        """eps: see `cluster`, m."""
+        self._eps = eps
+        self._known: set[tuple[float, ...]] = set()
+
+    def take(self, positions: NDArray[np.float64]) -> list[int]:
+        """Return the indices, ascending, of those that lie in new cells; unknown positions (NaN) lie at the origin."""
+        cells = _cells(np.nan_to_num(positions), self._eps)
+        first = np.sort(np.unique(_numbers(cells), return_index=True)[1])
+        new = [
+            index
+            for index, cell in zip(first.tolist(), map(tuple, cells[first].tolist()), strict=True)
+            if cell not in self._known
+        ]
+        self._known.update(map(tuple, cells[new].tolist()))
+        return new
 
 
 def _cells(positions: NDArray[np.float64], eps: float) -> NDArray[np.float64]:
     cells: NDArray[np.float64] = np.floor(positions * (CELLS_PER_EPS / eps))
     return cells
+
+
+def _numbers(cells: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Number cells (N, 3) in the order of x, y and z; much quicker to compare than rows of an array."""
+    numbers = np.zeros(len(cells), np.int64)
+    for column in cells.T:
+        values, places = np.unique(column, return_inverse=True)
+        numbers = numbers * len(values) + places
+    return numbers
 
 
 def _dbscan(positions: NDArray[np.float64], eps: float, min_samples: int) -> NDArray[np.intp]:
@@ -90,8 +122,7 @@ def _dbscan(positions: NDArray[np.float64], eps: float, min_samples: int) -> NDA
         return np.full(len(positions), 0 if len(positions) >= min_samples else -1, np.intp)
     from sklearn.cluster import DBSCAN
 
-    _, cell_of, weights = np.unique(_cells(positions, eps), axis=0, return_inverse=True, return_counts=True)
-    cell_of = cell_of.reshape(-1)
+    _, cell_of, weights = np.unique(_numbers(_cells(positions, eps)), return_inverse=True, return_counts=True)
     means = np.stack([np.bincount(cell_of, column) for column in positions.T], axis=1) / weights[:, None]
     labels = DBSCAN(eps=eps, min_samples=min_samples).fit(means, sample_weight=weights).labels_
     return np.asarray(labels, np.intp)[cell_of]

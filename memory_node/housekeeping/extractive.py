@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone, tzinfo
+from functools import cached_property
 from zoneinfo import ZoneInfo
 
 from memory_node.protocols import NamedThing, SummaryRow
@@ -46,7 +47,7 @@ class _Said:
     first: int
     last: int
 
-    @property
+    @cached_property
     def words(self) -> list[str]:
         return _WORD.findall(self.text.lower())
 

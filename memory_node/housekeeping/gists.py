@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 MAX_STRETCH = 10_000
 """Rows that are clustered in one go."""
-MAX_CELLS = 2500
+MAX_CELLS = 2000
 """Grid cells that are clustered in one go: what DBSCAN takes time for."""
 PIECE = 1000
 """Rows that become arrays in one go."""
@@ -63,7 +63,6 @@ class Plan:
         newest, noise_newest: stamp (ns) up to which rows, and rows that DBSCAN calls noise, are due.
         after: stamp (ns) and id of the last row of the stretch.
         gist_id: gist of the first cluster when some of its members were written already, else 0.
-        scanned: rows that were read to make it.
     """
 
     group: Group
@@ -72,7 +71,6 @@ class Plan:
     after: tuple[int, int] = (-NEVER - 1, 0)
     clusters: list[list[int]] = field(default_factory=list)
     gist_id: int = NO_ID
-    scanned: int = 0
 
     def dump(self) -> dict[str, Any]:
         """Return the plan as a cursor."""
@@ -92,8 +90,30 @@ class Plan:
         )
 
 
+@dataclass(frozen=True)
+class Stretch:
+    """Rows that follow a plan in its group, one contiguous stretch of time.
+
+    Attributes:
+        before: the plan. Its group and bounds hold for these rows too.
+        keys: id, stamp, last stamp (ns) and map, int64 (N, 4), ordered by stamp and id.
+        positions: (N, 3) m, NaN where unknown.
+    """
+
+    before: Plan
+    keys: NDArray[np.int64]
+    positions: NDArray[np.float64]
+
+    def clustered(self, settings: Settings) -> Plan:
+        """Return the plan of these rows."""
+        id_, stamp = self.keys[-1, :2].tolist()
+        parts = _clusters(self.positions, self.keys[:, 2] <= self.before.noise_newest, settings)
+        found = [self.keys[part, 0].tolist() for part in parts]
+        return replace(self.before, after=(stamp, id_), clusters=found, gist_id=NO_ID)
+
+
 class Gists:
-    """The job `gists`. An installment clusters one stretch, or writes some of its gists.
+    """The job `gists`. An installment reads one stretch, clusters it, or writes some of its gists.
 
     A dry run does all that on a copy of the rows, and answers with the gists (id 0) that a run would write now.
     """
@@ -103,6 +123,10 @@ class Gists:
     def __init__(self) -> None:
         self._at: Plan | None = None
         """A stretch that had nothing due, which is not worth a write."""
+        self._read: Stretch | None = None
+        """The stretch that is clustered next; what changes meanwhile is seen when its gists are written."""
+        self._described: tuple[list[int], Gist] | None = None
+        """Rows of a large cluster and their gist, which is written next unless some were summarised meanwhile."""
         self._forced: bool | None = None
         """Whether the present pass through the rows was forced; None: it was begun by another process."""
 
@@ -113,39 +137,59 @@ class Gists:
             return StepResult(found=rehearse(context, [Gists()]))
         with context.db.read() as conn:
             stored = Plan.load(jobs.cursor(conn, self.name))
-        if stored is not None and stored.clusters:
-            plan = stored
-            return StepResult(0, context.db.write(lambda tx: self._advance(tx, plan, context)), done=False)
-        return self._plan(context, stored)
+        if stored is None or not stored.clusters:
+            return self._plan(context, stored)
+        if stored.gist_id == NO_ID and len(stored.clusters[0]) > CHUNK and self._described is None:
+            with context.db.read() as conn:
+                ids = still_raw(conn, stored.clusters[0])
+                if ids:
+                    self._described = ids, describe(conn, stored.group, ids, context.settings())
+                    return StepResult(done=False)
+        wrote = context.db.write(lambda tx: self._advance(tx, stored, context))
+        self._described = None
+        return StepResult(0, wrote, done=False)
 
     def _plan(self, context: JobContext, stored: Plan | None) -> StepResult:
-        """Cluster the next stretch; when there is none the pass is over.
+        """Read the next stretch, or cluster it when it was read; when there is none the pass is over.
 
         A pass that began in the middle, or that held back what is asked for now, is followed by another.
         """
-        at = self._at or stored
-        if at is None:
-            self._forced = context.forced
-        with context.db.read() as conn:
-            plan = _next(conn, context, at)
+        if self._read is None:
+            at = self._at or stored
+            if at is None:
+                self._forced = context.forced
+            with context.db.read() as conn:
+                self._read = _next(conn, context, at)
+            if self._read is not None:
+                return StepResult(len(self._read.keys), done=False)
+        read, self._read = self._read, None
+        plan = None if read is None else read.clustered(context.settings())
         self._at = None if plan is None or plan.clusters else plan
-        if plan is not None and not plan.clusters:
-            return StepResult(plan.scanned, done=False)
+        if self._at is not None:
+            return StepResult(done=False)
         cursor = {} if plan is None else plan.dump()
         if plan is not None or stored is not None:
             context.db.write(lambda tx: jobs.save_cursor(tx, self.name, cursor))
         if plan is None:
             return StepResult(done=self._forced is not None and self._forced >= context.forced)
-        return StepResult(plan.scanned, done=False)
+        return StepResult(done=False)
 
     def _advance(self, tx: Transaction, plan: Plan, context: JobContext) -> int:
-        """Write up to MAX_GISTS gists and CHUNK members, and what is left of the plan; return rows written."""
-        settings, rewrite = context.settings(), context.summarizer is not None
+        """Write up to MAX_GISTS gists and CHUNK members, and what is left of the plan; return rows written.
+
+        A gist of more than CHUNK rows is the first or waits: those are described in an installment of their own.
+        """
+        rewrite = context.summarizer is not None
         wrote, room, gists = 0, CHUNK, MAX_GISTS
         while plan.clusters and room > 0 and gists > 0:
             ids = plan.clusters[0]
+            if plan.gist_id == NO_ID and wrote and len(ids) > CHUNK:
+                break
             if plan.gist_id == NO_ID and (ids := still_raw(tx.conn, ids)):
-                plan.gist_id = write_gist(tx, plan.group, ids, settings, rewrite)
+                described, gist = self._described or ([], None)
+                if gist is None or described != ids:
+                    gist = describe(tx.conn, plan.group, ids, context.settings())
+                plan.gist_id = gist_table.insert(tx, gist, (), session_id=plan.group.session_id, rewrite=rewrite)
                 wrote += 1
                 gists -= 1
             part = still_raw(tx.conn, ids[:room])
@@ -173,23 +217,18 @@ def summarise_episode(tx: Transaction, episode_id: int, settings: Settings, rewr
         (episode_id, episode_id),
     )
     for (session_id,) in sessions.fetchall():
-        plan = stretch(tx.conn, Plan(Group(session_id, episode_id)), settings, AT_ONCE)
-        if plan is not None:
+        found = stretch(tx.conn, Plan(Group(session_id, episode_id)), settings, AT_ONCE)
+        if found is not None:
+            plan = found.clustered(settings)
             largest = sorted(plan.clusters, key=len, reverse=True)[:MAX_GISTS]
-            return [_write_whole(tx, plan.group, ids, settings, rewrite) for ids in sorted(largest)]
+            return [write_whole(tx, plan.group, ids, settings, rewrite) for ids in sorted(largest)]
     return []
 
 
-def _write_whole(tx: Transaction, group: Group, ids: Sequence[int], settings: Settings, rewrite: bool) -> int:
-    gist_id = write_gist(tx, group, ids, settings, rewrite)
-    gist_table.add_members(tx, gist_id, ids)
-    return gist_id
-
-
-def write_gist(tx: Transaction, group: Group, ids: Sequence[int], settings: Settings, rewrite: bool) -> int:
-    """Store the gist of observations, without its members, and return its id."""
+def write_whole(tx: Transaction, group: Group, ids: Sequence[int], settings: Settings, rewrite: bool) -> int:
+    """Store the gist of observations that are raw, with all of them, and return its id."""
     gist = describe(tx.conn, group, ids, settings)
-    return gist_table.insert(tx, gist, (), session_id=group.session_id, rewrite=rewrite)
+    return gist_table.insert(tx, gist, ids, session_id=group.session_id, rewrite=rewrite)
 
 
 def still_raw(conn: sqlite3.Connection, ids: Sequence[int]) -> list[int]:
@@ -239,21 +278,21 @@ def groups(conn: sqlite3.Connection, after: Group | None = None) -> Iterator[Gro
         yield Group(*key)
 
 
-def _next(conn: sqlite3.Connection, context: JobContext, at: Plan | None) -> Plan | None:
-    """Cluster the stretch after one, None: the first; returns None after the last."""
+def _next(conn: sqlite3.Connection, context: JobContext, at: Plan | None) -> Stretch | None:
+    """Read the stretch after one, None: the first; returns None after the last."""
     settings = context.settings()
-    if at is not None and (plan := stretch(conn, at, settings)) is not None:
-        return plan
+    if at is not None and (found := stretch(conn, at, settings)) is not None:
+        return found
     ages = Ages(conn, context.present, context.now)
     for group in groups(conn, None if at is None else at.group):
         bounds = _bounds(conn, group, ages, settings, context.forced)
-        if bounds is not None and (plan := stretch(conn, Plan(group, *bounds), settings)) is not None:
-            return plan
+        if bounds is not None and (found := stretch(conn, Plan(group, *bounds), settings)) is not None:
+            return found
     return None
 
 
-def stretch(conn: sqlite3.Connection, before: Plan, settings: Settings, most: int = MAX_STRETCH) -> Plan | None:
-    """Cluster the rows that come after a plan in its group: one contiguous stretch of time, at most so many rows.
+def stretch(conn: sqlite3.Connection, before: Plan, settings: Settings, most: int = MAX_STRETCH) -> Stretch | None:
+    """Read the rows that come after a plan in its group: one contiguous stretch of time, at most so many rows.
 
     Rows that are still repeated after `newest` are left alone. None: nothing is left.
     """
@@ -270,11 +309,7 @@ def stretch(conn: sqlite3.Connection, before: Plan, settings: Settings, most: in
     reached = np.maximum.accumulate(keys[:, 2]).astype(float)
     cuts = np.flatnonzero((keys[1:, 1].astype(float) - reached[:-1] > gap) | (np.diff(keys[:, 3]) != 0)) + 1
     length = int(cuts[0]) if len(cuts) else len(keys)
-    id_, stamp = keys[length - 1, :2].tolist()
-    parts = _clusters(positions[:length], keys[:length, 2] <= before.noise_newest, settings)
-    return replace(
-        before, after=(stamp, id_), clusters=[keys[part, 0].tolist() for part in parts], gist_id=NO_ID, scanned=length
-    )
+    return Stretch(before, keys[:length], positions[:length])
 
 
 def _columns(rows: sqlite3.Cursor, settings: Settings) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -282,15 +317,17 @@ def _columns(rows: sqlite3.Cursor, settings: Settings) -> tuple[NDArray[np.int64
 
     The rows end where they would come into more than MAX_CELLS cells of the grid.
     """
-    keys, positions = np.empty((0, 4), np.int64), np.empty((0, 3))
+    keys, positions = [np.empty((0, 4), np.int64)], [np.empty((0, 3))]
+    cells, room = clusters.CellCount(settings.consolidation_spatial_eps), MAX_CELLS
     # NumPy holds the interpreter while it takes in a list, and queries wait.
-    while piece := rows.fetchmany(PIECE):
-        keys = np.concatenate([keys, np.array([row[:4] for row in piece], np.int64)])
-        positions = np.concatenate([positions, np.array([row[4:] for row in piece], np.float64)])
-        first = clusters.first_in_cells(positions, settings.consolidation_spatial_eps)
-        if len(first) > MAX_CELLS:
-            return keys[: first[MAX_CELLS]], positions[: first[MAX_CELLS]]
-    return keys, positions
+    while room >= 0 and (piece := rows.fetchmany(PIECE)):
+        keys.append(np.array([row[:4] for row in piece], np.int64))
+        positions.append(np.array([row[4:] for row in piece], np.float64))
+        new = cells.take(positions[-1])
+        if len(new) > room:
+            keys[-1], positions[-1] = keys[-1][: new[room]], positions[-1][: new[room]]
+        room -= len(new)
+    return np.concatenate(keys), np.concatenate(positions)
 
 
 def _clusters(

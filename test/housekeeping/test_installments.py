@@ -77,6 +77,25 @@ def test_an_installment_costs_the_same_when_four_times_as_much_waits(tmp_path: P
     assert {name: (few[name], many[name]) for name in few if many[name] > 1.3 * few[name] + 20} == {}
 
 
+def test_rows_that_got_a_gist_while_theirs_was_described_are_in_that_one_alone(tmp_path: Path) -> None:
+    with Store(tmp_path / "m.db") as store:
+        series(store, 300, "0, 0, 0", text="'shelf ' || (i % 30)")
+        store.clock.advance(DAY)
+        job, written = store.runner.jobs["gists"], [0]
+        # Read, clustered, described; the next installment would write.
+        for _ in range(3):
+            store.context.begin_step()
+            assert not job.step(store.context).done
+            written.append(store.one("SELECT count(*) FROM gist"))
+        assert written == [0] * 4
+        rows = [row[0] for row in store.all("SELECT id FROM node WHERE kind = 1 ORDER BY id LIMIT 120")]
+        settings, group = store.settings, gists.Group(store.session_id, NO_ID)
+        early = store.write(lambda tx: gists.write_whole(tx, group, rows, settings, rewrite=False))
+        store.run("gists")
+        assert [gist.observation_count for gist in store.gists()] == [120, 180]
+        assert store.members(early) == rows and len(set(store.members(store.gists()[1].id))) == 180
+
+
 @pytest.mark.parametrize("count", [1000, 8000])
 def test_ending_an_episode_costs_the_same_however_long_it_was(count: int, tmp_path: Path) -> None:
     with Store(tmp_path / "m.db") as store:
