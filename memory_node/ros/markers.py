@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import colorsys
 import hashlib
+import itertools
 from collections.abc import Sequence
 
 from geometry_msgs.msg import Point
@@ -28,8 +29,20 @@ def type_color(entity_type: str, alpha: float = 0.9) -> ColorRGBA:
     return ColorRGBA(r=red, g=green, b=blue, a=alpha)
 
 
+def line_of(path: Sequence[Pose]) -> tuple[Position, ...]:
+    """Return the corners of the line along a path: a robot that stands still adds none."""
+    step = max(1, len(path) // _PATH_POINTS)
+    return tuple(position for position, _ in itertools.groupby(pose.position for pose in path[::step]))
+
+
+def looks_of(entities: Sequence[Entity], gists: Sequence[Gist], line: tuple[Position, ...]) -> object:
+    """Return what the markers show; equal when they look the same."""
+    things = [(e.id, e.name, e.entity_type, e.position, e.tentative, e.missing) for e in entities]
+    return things, [(gist.id, gist.position, gist.radius) for gist in gists], line
+
+
 def marker_array(
-    entities: Sequence[Entity], gists: Sequence[Gist], path: Sequence[Pose], frame: str, now: int
+    entities: Sequence[Entity], gists: Sequence[Gist], line: Sequence[Position], frame: str, now: int
 ) -> MarkerArray:
     """Return all markers, after one that removes those shown before."""
     markers = [Marker(action=Marker.DELETEALL)]
@@ -37,8 +50,8 @@ def marker_array(
         if entity.position is not None:
             markers += _entity(entity, entity.position)
     markers += [_gist(gist, gist.position) for gist in gists if gist.position is not None]
-    if len(path) > 1:
-        markers.append(_path(path))
+    if len(line) > 1:
+        markers.append(_path(line))
     for marker in markers:
         marker.header.frame_id = frame
         marker.header.stamp = time_message(now)
@@ -73,10 +86,9 @@ def _gist(gist: Gist, position: Position) -> Marker:
     return disc
 
 
-def _path(path: Sequence[Pose]) -> Marker:
+def _path(corners: Sequence[Position]) -> Marker:
     line = _marker("path", 0, Marker.LINE_STRIP, (0.0, 0.0, 0.0))
     line.scale.x = _LINE
     line.color = ColorRGBA(r=0.2, g=0.8, b=0.3, a=0.9)
-    step = max(1, len(path) // _PATH_POINTS)
-    line.points = [Point(x=p.position[0], y=p.position[1], z=p.position[2]) for p in path[::step]]
+    line.points = [Point(x=x, y=y, z=z) for x, y, z in corners]
     return line

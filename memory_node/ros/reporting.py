@@ -20,7 +20,7 @@ from memory_node.ingest.intake import Intake
 from memory_node.memory import Memory
 from memory_node.ros.clocks import SilentClockWatch
 from memory_node.ros.diagnostics import diagnostic_array, layer_statuses
-from memory_node.ros.markers import MOST, marker_array
+from memory_node.ros.markers import MOST, line_of, looks_of, marker_array
 from memory_node.ros.subscriptions import Subscriptions
 from memory_node.status import MemoryStatus
 
@@ -103,7 +103,8 @@ class Reporting:
         entities = self._memory.entity_query(limit=MOST).entities
         gists = self._memory.search_gists(limit=MOST).gists
         path = self._memory.track.path(now - round(self._node.parameters["path_minutes"] * _MINUTE))
-        shown = (entities, gists, path[-1].position if path else None)
+        line = line_of(path)
+        shown = looks_of(entities, gists, line)
         if shown != self._shown:
             self._shown = shown
-            self._markers.publish(marker_array(entities, gists, path, self._memory.settings.frame, now))
+            self._markers.publish(marker_array(entities, gists, line, self._memory.settings.frame, now))
