@@ -69,10 +69,9 @@ class EntityTracker:
         tx.on_rollback(self.forget)
         seen = presence.sightings(look, self._settings().entity_spatial_radius, types)
         self._kin.learn(tx.conn, {sighting.label for sighting in seen})
-        for sighting in seen:
-            self._layers.setdefault(sighting.label, set()).add(look.layer)
         rows = self._associate(table, seen, look.stamp)
         new = self._take(tx, table, seen, rows, look)
+        self._note_layer(tx, {s.label for s in seen} | {table.at(row).label for row in rows}, look.layer)
         self._register(table, seen, rows, new)
         missed = self._miss(table, look, set(rows))
         changed = sorted((set(rows) - new) | missed)
@@ -217,6 +216,14 @@ class EntityTracker:
     def _session(tx: Transaction, seen: Sequence[Sighting]) -> int:
         row = tx.conn.execute("SELECT session_id FROM node WHERE id = ?", (seen[0].observation_id,)).fetchone()
         return NO_ID if row is None else int(row[0])
+
+    def _note_layer(self, tx: Transaction, labels: set[str], layer: str) -> None:
+        """Note that a layer shows things of labels; those that it calls by another word are among them."""
+        for label in sorted(labels):
+            layers = self._layers.setdefault(label, set())
+            if layer not in layers:
+                layers.add(layer)
+                entities.add_layers(tx, label, layers)
 
     def _register(self, table: EntityTable, seen: Sequence[Sighting], rows: Sequence[int], new: set[int]) -> None:
         """Learn how far measured positions lie off the map as a whole: the median of what was seen again."""

@@ -27,6 +27,8 @@ SELECT e.id, e.label, n.x, n.y, n.z, n.position_source, e.weight, e.stddev, n.st
 FROM entity AS e JOIN node AS n ON n.id = e.id
 """
 _EDITS = "entity_edits"
+_SHOWN_BY = "layers_of_label:"
+"""Begin of the key under which the layers of a label are kept."""
 _SPLIT_FROM = "split_from"
 """Key of an entity's metadata: ids of those that it, or one merged into it, was split from."""
 
@@ -75,13 +77,16 @@ def states_of(conn: sqlite3.Connection, ids: Iterable[int]) -> list[EntityState]
 
 
 def label_layers(conn: sqlite3.Connection) -> dict[str, set[str]]:
-    """Return, by label, the layers that showed things of that label, told by one observation an entity."""
-    sql = """SELECT DISTINCT e.label, l.name FROM entity AS e JOIN node AS n ON n.id =
-             (SELECT target FROM edge WHERE source = e.id AND type = ? LIMIT 1) JOIN layer AS l ON l.id = n.layer_id"""
-    found: dict[str, set[str]] = {}
-    for label, layer in conn.execute(sql, (int(EdgeType.OBSERVED_IN),)):
-        found.setdefault(label, set()).add(layer)
-    return found
+    """Return, by label, the layers that showed things of that label."""
+    # Kept beside the edges that tell it: to read them all takes seconds when the tracker starts.
+    rows = conn.execute("SELECT key, value FROM meta WHERE key >= ? AND key < ?", (_SHOWN_BY, _SHOWN_BY[:-1] + ";"))
+    return {key.removeprefix(_SHOWN_BY): set(json.loads(layers)) for key, layers in rows}
+
+
+def add_layers(tx: Transaction, label: str, layers: Iterable[str]) -> None:
+    """Note that layers showed things of a label, beside those that did before."""
+    known = set(json.loads(meta.get(tx.conn, _SHOWN_BY + label, "[]")))
+    meta.put(tx.conn, _SHOWN_BY + label, json.dumps(sorted(known.union(layers))))
 
 
 def insert(
@@ -191,8 +196,11 @@ def forget_places(tx: Transaction, id_: int) -> None:
 def absorb(tx: Transaction, keep: int, gone: int) -> None:
     """Give keep the edges and the history of gone, whose id from then on resolves to keep; gone leaves the search.
 
-    From what gone is kept apart, keep is from then on.
+    From what gone is kept apart, keep is from then on; what showed gone shows keep.
     """
+    labels = dict(tx.conn.execute("SELECT id, label FROM entity WHERE id IN (?, ?)", (keep, gone)).fetchall())
+    if labels[keep] != labels[gone]:
+        add_layers(tx, labels[keep], label_layers(tx.conn).get(labels[gone], ()))
     if origins := split_from(tx.conn, gone):
         nodes.update(tx, keep, metadata={_SPLIT_FROM: sorted(origins | split_from(tx.conn, keep))})
     edges.move(tx, gone, keep)
