@@ -12,6 +12,8 @@ from memory_node.errors import InvalidArgument
 
 TOPIC_FORM = """a topic's name such as "/camera/found": letters, digits and _, no part beginning with a digit"""
 _TOPIC = re.compile(r"(~/|/)?[A-Za-z_{][\w{}]*(/[A-Za-z_{][\w{}]*)*", re.ASCII)
+UNSET_LISTS: tuple[list[str], ...] = ([], [""])
+"""What says nothing in a list of strings: rclpy has no empty one, so a running node shows [""] instead."""
 _TYPE = re.compile(r"\w+/msg/\w+", re.ASCII)
 _BODY_TYPES = ("sensor_msgs/msg/JointState",)
 
@@ -21,7 +23,7 @@ class LayerSettings:
     """Settings of one layer. Wrong values raise InvalidArgument naming "<layer>.<setting>".
 
     Attributes:
-        side_is_given: False: is_internal_state was left out, and the type decides.
+        side_is_known: False: neither is_internal_state nor the type was given, and the type found out decides.
     """
 
     name: str
@@ -86,7 +88,7 @@ class LayerSettings:
     depth: int = setting(
         100, "QoS history depth: what a busy moment may hold back.", unit="messages", low=1, high=10_000
     )
-    side_is_given: bool = True
+    side_is_known: bool = True
 
     def __post_init__(self) -> None:
         for name, spec in layer_table().items():
@@ -105,10 +107,9 @@ class LayerSettings:
 
     def tells_of_body(self, type_name: str = "") -> bool | None:
         """Whether messages of this type tell of the robot's own body; None while neither type nor side is known."""
-        known = self.type or type_name
-        if self.side_is_given:
+        if self.side_is_known:
             return self.is_internal_state
-        return known in _BODY_TYPES if known else None
+        return type_name in _BODY_TYPES if type_name else None
 
     @property
     def labels(self) -> dict[str, str]:
@@ -140,18 +141,19 @@ def layer_table() -> dict[str, SettingSpec]:
 
 
 def layer_from(name: str, values: Mapping[str, Any]) -> LayerSettings:
-    """Build a layer from what a parameter file says. Empty lists are unset.
+    """Build a layer from what a parameter file says. Empty lists, also as [""], are unset.
 
     Raises:
         InvalidArgument: an unknown setting, a wrong value, or no topic.
     """
-    known = {key: value for key, value in values.items() if not (isinstance(value, (list, tuple)) and not len(value))}
+    lists = {key for key, value in values.items() if isinstance(value, (list, tuple)) and list(value) in UNSET_LISTS}
+    known = {key: value for key, value in values.items() if key not in lists}
     for key in known:
         if key not in _TABLE:
             raise InvalidArgument(f"{name}.{key}", f"no such setting of a layer; there are: {', '.join(_TABLE)}")
-    given = "is_internal_state" in known
+    side_is_known = "is_internal_state" in known or bool(known.get("type"))
     known.setdefault("is_internal_state", known.get("type") in _BODY_TYPES)
-    layer = LayerSettings(name, side_is_given=given, **known)
+    layer = LayerSettings(name, side_is_known=side_is_known, **known)
     if not layer.topic:
         raise InvalidArgument(f"{name}.topic", f"missing; write  {name}: {{topic: /some_topic}}")
     return layer

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from memory_node.config import Settings, SettingSpec, checked, settings_table
-from memory_node.errors import InvalidArgument
+from memory_node.errors import InvalidArgument, shown
 from memory_node.ingest.converters import DETECTION_TYPES, POSE_TYPES
 from memory_node.ingest.delivery import NOT_INTERNAL, ODOMETRY
 from memory_node.ingest.frames import StaticMounts
-from memory_node.ingest.layers import LayerSettings, check_names, layer_from, layer_table
+from memory_node.ingest.layers import UNSET_LISTS, LayerSettings, check_names, layer_from, layer_table
 from memory_node.ingest.stamps import StampLimits
 
 MOUNTS = "sensor_frames"
@@ -137,8 +137,11 @@ class Parameters:
         values, layers = dict(self.values), {layer.name: layer for layer in self.layers}
         for name, value in changes.items():
             spec = self._spec(name)
-            if spec is None or not spec.runtime:
-                raise InvalidArgument(name, "cannot change while the node runs")
+            if spec is None:
+                raise InvalidArgument(name, f"got {shown(value)}, it cannot change while the node runs")
+            if not spec.runtime:
+                allowed = f"allowed is {spec.allowed}, in the parameters that it starts with"
+                raise InvalidArgument(name, f"got {shown(value)}, it cannot change while the node runs; {allowed}")
             if name in values:
                 values[name] = checked(name, value, spec)
             else:
@@ -154,7 +157,7 @@ class Parameters:
 
 
 def read(given: Mapping[str, Any]) -> Parameters:
-    """Check what was given by parameter files and arguments; None and empty lists are unset.
+    """Check what was given by parameter files and arguments; None and empty lists, also as [""], are unset.
 
     Raises:
         InvalidArgument: naming the parameter, what came and what is allowed.
@@ -182,7 +185,7 @@ def read(given: Mapping[str, Any]) -> Parameters:
 
 
 def _is_unset(value: Any) -> bool:
-    return value is None or (not isinstance(value, (str, bool, int, float)) and len(value) == 0)
+    return value is None or (not isinstance(value, (str, bool, int, float)) and list(value) in UNSET_LISTS)
 
 
 def _check_nesting(given: Mapping[str, Any]) -> None:

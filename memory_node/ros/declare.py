@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from rclpy.parameter import Parameter
 from memory_node.config import SettingSpec
 from memory_node.errors import InvalidArgument
 from memory_node.ingest.delivery import ODOMETRY
-from memory_node.ingest.layers import layer_table
+from memory_node.ingest.layers import UNSET_LISTS, layer_table
 from memory_node.ingest.parameters import MOUNTS, Parameters, node_table, read
 
 _OWN = ("use_sim_time", "start_type_description_service")
@@ -50,9 +51,12 @@ def declare(node: Node) -> Parameters:
         )
         node.declare_parameter(f"{MOUNTS}.{frame}", mount, descriptor, ignore_override=True)
     for name, meant in parameters.unread.items():
-        hint = f"; did you mean {meant!r}?" if meant else ""
-        node.get_logger().warning(f"parameter {name!r} is not read by this node{hint}")
+        node.get_logger().warning(f"parameter {name!r} is not read by this node{_hint(meant)}")
     return parameters
+
+
+def _hint(meant: str) -> str:
+    return f"; did you mean {meant!r}?" if meant else ""
 
 
 def descriptor_of(spec: SettingSpec) -> ParameterDescriptor:
@@ -76,8 +80,23 @@ def descriptor_of(spec: SettingSpec) -> ParameterDescriptor:
 def _declare(node: Node, name: str, value: Any, spec: SettingSpec) -> None:
     descriptor = descriptor_of(spec)
     if isinstance(value, tuple):
-        value = list(value) or [""]  # rclpy takes an empty list for bytes
+        value = list(value) or UNSET_LISTS[-1]  # rclpy takes an empty list for bytes
     node.declare_parameter(name, value, descriptor, ignore_override=True)
+
+
+def check_changes(node: Node, parameters: Parameters, changed: Sequence[Parameter]) -> None:
+    """Refuse changes as this node words it, before rclpy does: it names neither what came nor what is allowed.
+
+    Raises:
+        InvalidArgument: naming the parameter.
+    """
+    for parameter in changed:
+        if not node.has_parameter(parameter.name):
+            names = [name for name in node.get_parameters_by_prefix("") if parameters.has(name)]
+            meant = next(iter(difflib.get_close_matches(parameter.name, names, 1)), "")
+            raise InvalidArgument(parameter.name, "no such parameter" + _hint(meant))
+        if parameters.has(parameter.name) or parameter.name.startswith(f"{MOUNTS}."):
+            parameters.changed({parameter.name: parameter.value})
 
 
 def follow_changes(node: Node, parameters: Parameters, apply: Callable[[dict[str, Any]], None]) -> None:

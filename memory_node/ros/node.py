@@ -6,14 +6,16 @@ import functools
 import os
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from geometry_msgs.msg import PointStamped
+from rcl_interfaces.msg import SetParametersResult
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup, ReentrantCallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile
 from rclpy.serialization import deserialize_message
 from robot_memory.msg import MemoryStatus
@@ -30,7 +32,7 @@ from memory_node.protocols import Embedder
 from memory_node.rooms import preload
 from memory_node.ros.clocks import CLOCK_TOPIC, RosClock, SilentClockWatch
 from memory_node.ros.conversion import stamp_ns, status_message
-from memory_node.ros.declare import database_path, declare, follow_changes
+from memory_node.ros.declare import check_changes, database_path, declare, follow_changes
 from memory_node.ros.frames import frame_resolver
 from memory_node.ros.listener import Listener
 from memory_node.ros.models import embedder, summarizer
@@ -110,6 +112,14 @@ class MemoryNode(LifecycleNode):
         """Declare parameters; an empty list in a file comes without type or value, and is left unset."""
         kept = [entry for entry in parameters if len(entry) < 2 or entry[1] is not None]
         return super().declare_parameters(namespace, kept, ignore_override)
+
+    def set_parameters_atomically(self, parameter_list: Sequence[Parameter]) -> SetParametersResult:
+        """Set parameters, or say which of them was wrong, what came and what is allowed."""
+        try:
+            check_changes(self, self.parameters, parameter_list)
+        except InvalidArgument as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        return super().set_parameters_atomically(parameter_list)
 
     # ---- transitions
 

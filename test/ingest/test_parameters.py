@@ -62,10 +62,12 @@ def test_f17_one_layer_of_any_kind_is_enough() -> None:
         assert [(layer.name, layer.type) for layer in parameters.layers] == [("one", type_name)]
 
 
-@pytest.mark.parametrize("empty", [None, [], b"", ()])
+@pytest.mark.parametrize("empty", [None, [], b"", (), [""], ("",)])
 def test_f15_empty_lists_are_unset(empty: Any) -> None:
     parameters = read({"layers": empty, "flush_interval": 1})
     assert parameters["layers"] == () and parameters.settings.flush_interval == 1.0
+    layer = read({"layers": ["a"], "a.topic": "/a", "a.fields": empty, "a.label_map": empty}).layers[1]
+    assert layer.fields == () and layer.label_map == ()
 
 
 @pytest.mark.parametrize(
@@ -121,9 +123,10 @@ def test_only_thresholds_and_weights_change_at_run_time() -> None:
         InvalidArgument, match="recency_weight: got 11.0, allowed is a number at least 0 and at most 10"
     ):
         parameters.changed({"recency_weight": 11.0})
-    with pytest.raises(InvalidArgument, match="db_path: cannot change while the node runs"):
+    fixed = "it cannot change while the node runs; allowed is a string"
+    with pytest.raises(InvalidArgument, match=f"db_path: got 'other.db', {fixed}"):
         parameters.changed({"db_path": "other.db"})
-    with pytest.raises(InvalidArgument, match="a.topic: cannot change while the node runs"):
+    with pytest.raises(InvalidArgument, match=f"a.topic: got '/b', {fixed}"):
         parameters.changed({"a.topic": "/b"})
     with pytest.raises(InvalidArgument, match="a.min_confidence: got 2.0, allowed is a number at least 0"):
         parameters.changed({"a.min_confidence": 2.0})
