@@ -32,6 +32,7 @@ def _is_zone(name: str) -> bool:
         return False
 
 
+FRAME = Form("a frame's name such as map, without a leading /", lambda name: name[:1] not in ("", " ", "/"))
 ZONE = Form("an IANA name such as Europe/Berlin", _is_zone)
 
 
@@ -81,7 +82,8 @@ class Settings:
         5, "Rows in the buffer that start a flush at once.", unit="rows", low=1, high=100_000, runtime=True
     )
     frame: str = setting(
-        "map", "Frame of stored positions (REP-105); without a map_id any frame but map is a map of its own."
+        "map", "Frame of stored positions (REP-105); without a map_id any frame but map is a map of its own.",
+        form=FRAME,
     )
     map_id: str = setting(
         "",

@@ -10,8 +10,12 @@ from typing import Any
 from memory_node.config import SettingSpec, checked, setting, table_of
 from memory_node.errors import InvalidArgument
 
-TOPIC_FORM = """a topic's name such as "/camera/found": letters, digits and _, no part beginning with a digit"""
-_TOPIC = re.compile(r"(~/|/)?[A-Za-z_{][\w{}]*(/[A-Za-z_{][\w{}]*)*", re.ASCII)
+TOPIC_FORM = (
+    """a topic's name such as "/camera/found": letters, digits and _, no part beginning with a digit; """
+    "in braces node, ns and namespace"
+)
+_TOPIC = re.compile(r"(~/|/)?[A-Za-z_]\w*(/[A-Za-z_]\w*)*", re.ASCII)
+_SUBSTITUTION = re.compile(r"\{(node|ns|namespace)\}")
 UNSET_LISTS: tuple[list[str], ...] = ([], [""])
 """What says nothing in a list of strings: rclpy has no empty one, so a running node shows [""] instead."""
 _TYPE = re.compile(r"\w+/msg/\w+", re.ASCII)
@@ -96,13 +100,13 @@ class LayerSettings:
         for rule in self.label_map:
             if ":" not in rule:
                 raise InvalidArgument(f"{self.name}.label_map", f'got {rule!r}, allowed is "from: to"')
-        if self.topic and not _TOPIC.fullmatch(self.topic):
+        if self.topic and not _is_topic(self.topic):
             raise InvalidArgument(f"{self.name}.topic", f"got {self.topic!r}, allowed is {TOPIC_FORM}")
         if self.type and not _TYPE.fullmatch(self.type):
             allowed = 'allowed is "package/msg/Type", or empty'
             raise InvalidArgument(f"{self.name}.type", f"got {self.type!r}, {allowed}")
         topic = self.trigger_topic
-        if topic and not (_TOPIC.fullmatch(topic) and topic.startswith(("/", "~/"))):
+        if topic and not (_is_topic(topic) and topic.startswith(("/", "~/"))):
             raise InvalidArgument(f"{self.name}.trigger", f'got {self.trigger!r}, allowed is "/topic" or "0.2 Hz"')
 
     def tells_of_body(self, type_name: str = "") -> bool | None:
@@ -133,6 +137,10 @@ class LayerSettings:
     def trigger_topic(self) -> str:
         """Topic of the trigger, or ""."""
         return self.trigger if self.trigger_rate is None else ""
+
+
+def _is_topic(name: str) -> bool:
+    return _TOPIC.fullmatch(_SUBSTITUTION.sub("x", name)) is not None
 
 
 def layer_table() -> dict[str, SettingSpec]:

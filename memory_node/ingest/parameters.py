@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from memory_node.config import Settings, SettingSpec, checked, settings_table
+from memory_node.config import FRAME, Form, Settings, SettingSpec, checked, settings_table
 from memory_node.errors import InvalidArgument, shown
 from memory_node.ingest.converters import DETECTION_TYPES, POSE_TYPES
 from memory_node.ingest.delivery import NOT_INTERNAL, ODOMETRY
@@ -31,8 +31,9 @@ def _row(
     high: float = math.inf,
     choices: tuple[str, ...] = (),
     runtime: bool = False,
+    form: Form | None = None,
 ) -> SettingSpec:
-    return SettingSpec(name, type(default), default, doc, unit, low, high, choices, runtime)
+    return SettingSpec(name, type(default), default, doc, unit, low, high, choices, runtime, form)
 
 
 _NODE = (
@@ -59,7 +60,9 @@ _NODE = (
         "position_max_stddev", 0.0, "Poses with a larger deviation are refused; 0: no limit.", "m", 0.0, 1e6,
         runtime=True,
     ),
-    _row("base_frame", "base_link", "Frame of the robot's base; odometry's child_frame_id is known as well."),
+    _row(
+        "base_frame", "base_link", "Frame of the robot's base; odometry's child_frame_id is known as well.", form=FRAME
+    ),
     _row(
         "frame_timeout", 1.0, "How long a message waits for a transform that is late (with tf2).", "s", 0.0, 60.0,
         runtime=True,

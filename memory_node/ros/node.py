@@ -7,6 +7,7 @@ import os
 import threading
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -241,19 +242,28 @@ class _Open:
     """What is there between configure and cleanup."""
 
     def __init__(self, node: MemoryNode) -> None:
-        parameters, self._node = node.parameters, node
+        self._node = node
+        with ExitStack() as opened:  # what is open already is closed again when the rest cannot be opened
+            self._bring_up(node.parameters, opened)
+            self._opened = opened.pop_all()
+
+    def _bring_up(self, parameters: Parameters, opened: ExitStack) -> None:
+        node = self._node
         path = database_path(
             parameters.settings.db_path, Path(os.environ.get("ROS_HOME", "~/.ros")), node.get_namespace()
         )
         settings = parameters.settings.changed(db_path=str(path))
         preload()  # now, while no topic waits for its callback
-        self._loading = None if node.given_embedder else embedder(parameters)
+        loading = None if node.given_embedder else embedder(parameters)
+        if loading is not None:
+            opened.callback(loading.close)
         self.memory = Memory.open(
-            embedder=node.given_embedder or self._loading,
+            embedder=node.given_embedder or loading,
             summarizer=summarizer(parameters),
             clock=node.clock,
             settings=settings,
         )
+        opened.callback(self.memory.close)
         self.resolver: FrameResolver = frame_resolver(
             node, settings.frame, parameters["base_frame"], parameters.mounts
         )
@@ -266,19 +276,23 @@ class _Open:
             decode=lambda data, type_name: deserialize_message(data, message_class(type_name)),
         )
         self.subscriptions = Subscriptions(node, self.intake, parameters.layers, self._declare)
+        opened.callback(self.subscriptions.destroy)
         self.apply(parameters)
         self.reporting = Reporting(
             node, self.memory, self.intake, self.subscriptions, SilentClockWatch(node, node.clock)
         )
+        opened.callback(self.reporting.close)
         reading, long_writing = ReentrantCallbackGroup(), MutuallyExclusiveCallbackGroup()
-        self._services = [self._service(spec, long_writing if spec.long else reading) for spec in SERVICES]
+        for spec in SERVICES:
+            opened.callback(node.destroy_service, self._service(spec, long_writing if spec.long else reading))
         # ROS timers sleep as long as the clock went back.
-        self._timer = node.create_timer(
+        timer = node.create_timer(
             _REFRESH,
             guarded(node, self.subscriptions.refresh),
             MutuallyExclusiveCallbackGroup(),
             Clock(clock_type=ClockType.STEADY_TIME),
         )
+        opened.callback(node.destroy_timer, timer)
 
     def _service(self, spec: ServiceSpec, group: Any) -> Any:
         node = self._node
@@ -320,14 +334,5 @@ class _Open:
             self.memory.declare_layer(name, body, layer.stale_after or None)
 
     def close(self) -> None:
-        try:
+        with self._opened:
             self.deactivate()
-        finally:
-            self.subscriptions.destroy()
-            self.reporting.close()
-            self._node.destroy_timer(self._timer)
-            for service in self._services:
-                self._node.destroy_service(service)
-            self.memory.close()
-            if self._loading is not None:
-                self._loading.close()

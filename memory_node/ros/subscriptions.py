@@ -13,6 +13,7 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.subscription import Subscription
 
+from memory_node.errors import InvalidArgument
 from memory_node.ingest.intake import Intake
 from memory_node.ingest.layers import LayerSettings
 from memory_node.ros.listener import Listener
@@ -76,28 +77,31 @@ class Subscriptions:
         """Args: tell_type: is told the name and the type of a layer before the first message of that type can come."""
         self._node = node
         self._tell_type = tell_type
-        self._listener = Listener(node, "intake")
         self._lock = threading.RLock()
         self._feeds = {layer.name: self._feed(layer, intake) for layer in layers}
         self._triggers = [
             Feed(
                 LayerSettings(f"trigger of {layer.name}", topic=layer.trigger_topic),
-                self._resolve(layer.trigger_topic),
+                self._resolve(f"{layer.name}.trigger", layer.trigger_topic),
                 _firing(intake, layer.trigger_topic),
             )
             for layer in layers
             if layer.trigger_topic
         ]
         self._active = False
+        self._listener = Listener(node, "intake")
 
     def _feed(self, layer: LayerSettings, intake: Intake) -> Feed:
         def take(data: bytes, type_name: str) -> None:
             intake.put(layer.name, data, type_name)
 
-        return Feed(layer, self._resolve(layer.topic), take)
+        return Feed(layer, self._resolve(f"{layer.name}.topic", layer.topic), take)
 
-    def _resolve(self, topic: str) -> str:
-        return str(self._node.resolve_topic_name(topic))
+    def _resolve(self, parameter: str, topic: str) -> str:
+        try:
+            return str(self._node.resolve_topic_name(topic))
+        except (RuntimeError, ValueError) as error:
+            raise InvalidArgument(parameter, f"got {topic!r}, {str(error).partition(', at ')[0]}") from None
 
     def __getitem__(self, layer: str) -> Feed:
         return self._feeds[layer]

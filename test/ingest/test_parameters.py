@@ -95,6 +95,16 @@ def test_f15_empty_lists_are_unset(empty: Any) -> None:
         ({"odometry.topic": "bad topic!"}, "odometry.topic: got 'bad topic!', allowed is a topic's name such as"),
         ({"layers": ["a"], "a.topic": "/a//b"}, "a.topic: got '/a//b', allowed is a topic's name such as"),
         ({"layers": ["a"], "a.topic": "/a", "a.type": "std_msgs/String"}, "a.type: got 'std_msgs/String', allowed is"),
+        *(
+            ({setting: frame}, f"{setting}: got {frame!r}, allowed is a frame's name such as map, without a leading /")
+            for setting in ("frame", "base_frame")
+            for frame in ("/map", "", "/", " map")
+        ),
+        *(
+            ({"layers": ["a"], "a.topic": topic}, f"a.topic: got {topic!r}, allowed is a topic's name such as")
+            for topic in ("/{nope}", "/a{", "/a}b", "/{node")
+        ),
+        ({"layers": ["a"], "a.topic": "/a", "a.trigger": "/{nope}"}, "a.trigger: got '/{nope}', allowed is"),
         ({"sensor_frames.cam": "front"}, "sensor_frames.cam: got 'front'"),
     ],
 )

@@ -12,6 +12,8 @@ from rosgraph_msgs.msg import Clock
 from std_msgs.msg import String
 from support.ros_harness import Peer, layer, node_here, peer, wait_until
 
+from memory_node.memory import Memory
+
 SCENE: dict[str, Any] = {"layers": ["scene"], "scene": layer("/scene", "std_msgs/msg/String"), "autostart": False}
 
 
@@ -77,3 +79,16 @@ def test_a_failing_transition_is_told_and_leaves_the_node_unconfigured(tmp_path:
         assert not change(other, Transition.TRANSITION_CONFIGURE)
         assert state(other) == "unconfigured"
         assert str(blocked) in node.failure
+
+
+def test_a_failed_configure_leaves_nothing_open(tmp_path: Path) -> None:
+    """The namespace begins with a slash, which only the node knows when it resolves the name."""
+    parameters = SCENE | {"scene": layer("/{ns}/scene", "std_msgs/msg/String")}
+    with node_here(tmp_path, parameters, up=False) as node:
+        listening = set(node.get_node_names())
+        for _ in range(2):
+            assert not node.bring_up()
+            assert node.failure.startswith("scene.topic: got '/{ns}/scene', ") and " at /" not in node.failure
+            assert set(node.get_node_names()) == listening
+        with Memory.open(tmp_path / "memory.db") as memory:
+            assert memory.status().observations == 0
