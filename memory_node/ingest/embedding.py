@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -17,6 +17,8 @@ from memory_node.errors import EmbedderError, InvalidArgument, MemoryNodeError
 from memory_node.storage import texts, vectors
 
 if TYPE_CHECKING:
+    import sqlite3
+
     from numpy.typing import NDArray
 
     from memory_node.protocols import Embedder
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _CACHED_QUERIES, _CACHED_NAMES = 256, 4096
+_AHEAD = 8
+"""Short texts embedded in one go ahead of questions: so few that nothing else waits for them for long."""
 _FIRST_RETRY, _LAST_RETRY = 0.5, 30.0
 QUESTION_PATIENCE = 2.0
 """s a question waits for the embedder to end the batch at hand; then words answer alone."""
@@ -79,6 +83,7 @@ class EmbeddingQueue:
         model: the embedder's, when its dimension is known already.
         on_model: called with the model once its dimension is known, before its first vector is written, and again
             once it is the active one.
+        ahead: returns short texts that `embed_names` may be asked for; they are embedded while nothing else waits.
     """
 
     def __init__(
@@ -89,12 +94,14 @@ class EmbeddingQueue:
         batch_size: int,
         model: Model | None,
         on_model: Callable[[Model], None],
+        ahead: Callable[[sqlite3.Connection], list[str]] = lambda conn: [],
     ) -> None:
         self._db = db
         self._embedder = embedder
         self._split = split
         self._batch_size = batch_size
         self._on_model = on_model
+        self._ahead = ahead
         self._turns = _Turns()
         self._queries: OrderedDict[str, NDArray[np.float32]] = OrderedDict()
         self._names: OrderedDict[str, NDArray[np.float32]] = OrderedDict()
@@ -155,13 +162,16 @@ class EmbeddingQueue:
         except EmbedderError as error:
             self.error = str(error)
             return None
+        self._keep_names(found)
+        return np.stack([found[name] for name in names])
+
+    def _keep_names(self, found: Mapping[str, NDArray[np.float32]]) -> None:
         with self._cache_lock:
-            for name in names:
-                self._names[name] = found[name]
+            for name, vector in found.items():
+                self._names[name] = vector
                 self._names.move_to_end(name)
             while len(self._names) > _CACHED_NAMES:
                 self._names.popitem(last=False)
-        return np.stack([found[name] for name in names])
 
     def backlog(self) -> int:
         """Texts that wait for a vector; 0 while the model is not known."""
@@ -187,6 +197,7 @@ class EmbeddingQueue:
             try:
                 while not self._closing.is_set() and self._work():
                     retry = _FIRST_RETRY
+                self._embed_ahead()
             except MemoryNodeError as error:
                 if str(error) != self.error:
                     logger.warning("texts wait for their vectors: %s", error)
@@ -220,6 +231,22 @@ class EmbeddingQueue:
 
         self._db.write(store)
         return True
+
+    def _embed_ahead(self) -> None:
+        """Embed short texts that questions may need, at least a few of them, until other texts wait again."""
+        with self._db.read() as conn:
+            names = self._ahead(conn)
+        with self._cache_lock:
+            new = [name for name in names if name not in self._names]
+        size = min(_AHEAD, self._batch_size)
+        for start in range(0, len(new), size):
+            if self._closing.is_set():
+                return
+            batch = new[start : start + size]
+            with self._turns.backlog():
+                self._keep_names(dict(zip(batch, self._embed(batch), strict=True)))
+            if self._wake.is_set():
+                return
 
     def _embed_parts(self, parts: list[str]) -> NDArray[np.float32]:
         chunks = []

@@ -10,7 +10,7 @@ import numpy as np
 
 from memory_node.ingest.association import normalise_label
 from memory_node.retrieval import concepts
-from memory_node.storage import vectors
+from memory_node.storage import entities, vectors
 
 if TYPE_CHECKING:
     import sqlite3
@@ -27,6 +27,8 @@ SURER = 0.05
 """How far beyond the threshold a cosine must be for a word before a name to leave the thing what it is."""
 NEAREST, MOST_NAMES = 12, 5
 """Labels that a name is compared with more closely, and names of each."""
+MOST_LABELS = 300
+"""Labels of which the names are embedded ahead of the first question."""
 _ATTRIBUTES = """
     black white red green blue yellow orange brown grey gray purple pink golden silver dark bright big large small
     little tiny huge tall short long wide narrow old new broken dirty clean empty full open closed wooden wood metal
@@ -109,7 +111,7 @@ def sharpened(embed: Embed, concept: str, plain: Mapping[str, float]) -> Mapping
     if concepts.things(concept) or not plain:
         return plain
     near = sorted(plain, key=lambda label: (-plain[label], label))[:NEAREST]
-    names = {label: concepts.names(label)[:MOST_NAMES] for label in near}
+    names = {label: _names(label) for label in near}
     asked = list(dict.fromkeys([concept, *(name for label in near for name in names[label])]))
     found = pictured(embed, asked)
     if found is None:
@@ -118,13 +120,27 @@ def sharpened(embed: Embed, concept: str, plain: Mapping[str, float]) -> Mapping
     return {label: max(cosine[name] for name in names[label]) for label in near}
 
 
+def asked_of(conn: sqlite3.Connection) -> list[str]:
+    """Return the texts that `sharpened` has embedded of the labels of entities, of so many as a memory can keep."""
+    names = dict.fromkeys(name for label in entities.labels(conn)[:MOST_LABELS] for name in _names(label))
+    return _texts(list(names))
+
+
 def pictured(embed: Embed, names: Sequence[str]) -> NDArray[np.float32] | None:
     """Return unit vectors (N, D) halfway between each name and "a photo of" it, or None."""
-    found = embed([*names, *(f"a photo of a {name}" for name in names)])
+    found = embed(_texts(names))
     if found is None:
         return None
     both = found[: len(names)] + found[len(names) :]
     return np.asarray(both / np.linalg.norm(both, axis=1, keepdims=True))
+
+
+def _names(label: str) -> list[str]:
+    return concepts.names(label)[:MOST_NAMES]
+
+
+def _texts(names: Sequence[str]) -> list[str]:
+    return [*names, *(f"a photo of a {name}" for name in names)]
 
 
 def _means(form: str, label: str) -> bool:

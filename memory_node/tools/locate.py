@@ -84,11 +84,12 @@ def locate(context: ToolContext, concept: str, filter: Filter | None = None) -> 
     if id_ is not None:
         return _by_id(context, asked, row_of(context, id_, resolved))
     vector = context.embed_query(name)
+    model = context.searcher.model
+    least = thresholds.of_model(model.name if model else None, context.settings.locate_threshold)
+    question = _Question(name, vector, resolved, least)
+    labels = _fits(context, question)
     with context.db.read() as conn:
-        model = context.searcher.model
-        least = thresholds.of_model(model.name if model else None, context.settings.locate_threshold)
-        question = _Question(name, vector, resolved, least)
-        things = _things(context, conn, question)
+        things = _things(context, conn, question, labels)
         spoken = _elsewhere(conn, places.clusters(_texts(context, conn, question, things)), things)
         halflife = context.settings.recency_halflife
         named = _named(conn, things, spoken, halflife)
@@ -120,18 +121,23 @@ def _result(context: ToolContext, asked: str, ranked: Sequence[Scored], message:
     )
 
 
-def _things(context: ToolContext, conn: sqlite3.Connection, question: _Question) -> Things:
-    """Entities that the concept names and whose place is known."""
-    kinds = tuple({int(Kind.ENTITY)} & set(question.resolved.kinds))
-    labels = entities.labels(conn) if kinds else []
-    plain = naming.cosines(conn, context.searcher.model, question.vector, labels)
+def _fits(context: ToolContext, question: _Question) -> dict[str, float]:
+    """Labels of entities that the concept names, and how well; nothing is read while names are embedded."""
+    if int(Kind.ENTITY) not in question.resolved.kinds:
+        return {}
+    with context.db.read() as conn:
+        labels = entities.labels(conn)
+        plain = naming.cosines(conn, context.searcher.model, question.vector, labels)
     cosines = naming.sharpened(context.embed_names, question.concept, plain)
-    fits: dict[int, float] = {}
-    for label in labels:
-        fit = naming.fit(question.concept, label, cosines.get(label), question.least.label)
-        text_id = texts.id_of(conn, label) if fit > 0.0 else None
-        if text_id is not None:
-            fits[text_id] = fit
+    fits = {label: naming.fit(question.concept, label, cosines.get(label), question.least.label) for label in labels}
+    return {label: fit for label, fit in fits.items() if fit > 0.0}
+
+
+def _things(context: ToolContext, conn: sqlite3.Connection, question: _Question, labels: dict[str, float]) -> Things:
+    """Entities of the labels that name the concept and whose place is known."""
+    kinds = tuple({int(Kind.ENTITY)} & set(question.resolved.kinds))
+    known = ((texts.id_of(conn, label), fit) for label, fit in labels.items())
+    fits = {text_id: fit for text_id, fit in known if text_id is not None}
     things = context.searcher.things(replace(question.resolved, kinds=kinds), fits)
     return things.where(~np.isnan(things.positions[:, 0]))
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
+import numpy as np
 import pytest
 from entities.scene import open_memory, show
-from support.fakes import FakeClock
+from support.fakes import FakeClock, WordEmbedder
 
 from memory_node.errors import InvalidArgument
 from memory_node.graph import Detection, Filter, PositionSource
+from memory_node.ingest.embedding import wait_until
 from memory_node.memory import Memory
 
 A, B = (2.0, 0.0, 0.5), (8.0, 0.0, 0.5)
@@ -331,3 +335,43 @@ def test_f45_two_things_of_one_message_are_two_rows_when_repeats_fold(tmp_path: 
         assert ids[0][0] != ids[0][1] and ids == [ids[0]] * 3
         left, right = sorted(memory.entity_query("chair").entities, key=lambda chair: chair.position or ())
         assert [memory.entity_observations(chair.id) for chair in (left, right)] == [ids[0][:1], ids[0][1:]]
+
+
+class WatchingEmbedder(WordEmbedder):
+    """Tries at each picture of a gizmo whether all of the log can be written back, as it can't while somebody reads."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(same={"gizmo": "widget"})
+        self.path = path
+        self.blocked: list[int] = []
+
+    def embed(self, texts: list[str]) -> np.ndarray:
+        if "a photo of a gizmo" in texts:
+            with closing(sqlite3.connect(self.path)) as conn:
+                conn.execute("CREATE TABLE IF NOT EXISTS written (number INTEGER)")
+                conn.execute("INSERT INTO written VALUES (1)")
+                conn.commit()
+                self.blocked.append(conn.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0])
+        return super().embed(texts)
+
+
+def test_nothing_is_read_while_the_names_of_a_question_are_embedded(tmp_path: Path) -> None:
+    embedder, clock = WatchingEmbedder(tmp_path / "robot.db"), FakeClock()
+    with Memory.open(tmp_path / "robot.db", embedder=embedder, clock=clock) as memory:
+        show(memory, clock, ("widget", A), at=FACING_A)
+        ready(memory)
+        assert memory.locate("gizmo").found
+    assert embedder.blocked == [0]
+
+
+def test_a_question_for_an_unknown_name_embeds_that_name_only(tmp_path: Path) -> None:
+    embedder, clock = WordEmbedder(), FakeClock()
+    with Memory.open(tmp_path / "robot.db", embedder=embedder, clock=clock) as memory:
+        show(memory, clock, ("refrigerator", A), ("sofa", (2.0, 1.0, 0.5)), at=FACING_A)
+        ready(memory)
+        assert wait_until(lambda: "a photo of a loveseat" in sum(embedder.calls, []), timeout=20.0)
+        assert {"fridge", "couch", "a photo of a fridge"} <= set(sum(embedder.calls, []))
+        for name in ("gizmo", "thingamabob"):
+            embedder.calls.clear()
+            memory.locate(name)
+            assert {text for texts in embedder.calls for text in texts} == {name, f"a photo of a {name}"}
