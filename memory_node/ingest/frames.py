@@ -94,6 +94,10 @@ class FrameResolver(Protocol):
         """Forget what depends on the clock."""
         ...
 
+    def close(self) -> None:
+        """Stop listening to transforms."""
+        ...
+
 
 class StaticMounts:
     """Sensors fixed on the base, [x, y, z, roll, pitch, yaw] each in m and rad; the robot's pose does the rest."""
@@ -149,3 +153,6 @@ class StaticMounts:
 
     def reset(self) -> None:
         """See FrameResolver; mounts don't change with the clock."""
+
+    def close(self) -> None:
+        """See FrameResolver; nothing is listened to."""

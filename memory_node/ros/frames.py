@@ -9,6 +9,7 @@ from rclpy.time import Time
 
 from memory_node.graph import Pose
 from memory_node.ingest.frames import FrameResolver, StaticMounts, Transform
+from memory_node.ros.listener import Listener
 
 try:
     import tf2_ros
@@ -26,10 +27,11 @@ class TfFrames(StaticMounts):
         base_frame: str,
         mounts: Mapping[str, Sequence[float]],
     ) -> None:
-        """Listen to /tf and /tf_static in the node's own executor."""
+        """Listen to /tf and /tf_static in a node of their own: they come hundreds of times a second."""
         super().__init__(memory_frame, base_frame, mounts)
-        self._buffer = tf2_ros.Buffer(node=node)
-        self._listener = tf2_ros.TransformListener(self._buffer, node)
+        self._buffer = tf2_ros.Buffer()
+        self._listener = Listener(node, "tf", resolve=("/tf", "/tf_static"))
+        self._transforms = tf2_ros.TransformListener(self._buffer, self._listener.node)
 
     def transform(self, frame: str, stamp: int, pose: Pose | None) -> Transform | None:
         """See FrameResolver."""
@@ -50,6 +52,10 @@ class TfFrames(StaticMounts):
     def reset(self) -> None:
         """Forget all transforms but the static ones."""
         self._buffer.clear()
+
+    def close(self) -> None:
+        """See FrameResolver."""
+        self._listener.close()
 
 
 def frame_resolver(

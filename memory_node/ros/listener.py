@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 import traceback
+from collections.abc import Sequence
 
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
@@ -17,12 +18,15 @@ from rclpy.parameter import Parameter
 class Listener:
     """Spins the hidden node `_<name>_<purpose>` in a thread of its own until it is closed."""
 
-    def __init__(self, node: Node, purpose: str) -> None:
+    def __init__(self, node: Node, purpose: str, resolve: Sequence[str] = ()) -> None:
+        """Args: resolve: topics that are heard here under the names that the main node's remaps give them."""
+        remaps = [argument for name in resolve for argument in ("-r", f"{name}:={node.resolve_topic_name(name)}")]
         # Global arguments would give it the name and remaps of the main node, which resolves the topics.
         self.node = Node(
             f"_{node.get_name()}_{purpose}",
             context=node.context,
             namespace=node.get_namespace(),
+            cli_args=["--ros-args", *remaps],
             use_global_arguments=False,
             enable_rosout=False,
             start_parameter_services=False,

@@ -267,6 +267,7 @@ class _Open:
         self.resolver: FrameResolver = frame_resolver(
             node, settings.frame, parameters["base_frame"], parameters.mounts
         )
+        opened.callback(self.resolver.close)
         self.intake = Intake(
             self.memory,
             parameters.layers,

@@ -178,12 +178,15 @@ def peer(memory: str = "/memory") -> Iterator[Peer]:
 
 
 @contextmanager
-def node_here(folder: Path, parameters: dict[str, Any], up: bool = True, embedder: Any = None) -> Iterator[MemoryNode]:
+def node_here(
+    folder: Path, parameters: dict[str, Any], up: bool = True, embedder: Any = None, arguments: tuple[str, ...] = ()
+) -> Iterator[MemoryNode]:
     """The node in this process, configured and active when `up`; its database lies in the folder."""
     fresh_domain()
     given = QUIET | {"db_path": str(folder / "memory.db")} | parameters
     context = Context()
-    rclpy.init(context=context, args=["test", "--ros-args", "--params-file", str(parameter_file(folder, given))])
+    file = str(parameter_file(folder, given))
+    rclpy.init(context=context, args=["test", "--ros-args", "--params-file", file, *arguments])
     try:
         node = MemoryNode(embedder=embedder, context=context)
         spinner = Spinner(context, 8, node)

@@ -1,0 +1,136 @@
+"""Transforms of tf2, of which no wheel exists: a stand-in with the same calls listens to topics of the same names.
+
+It takes single transforms straight into the memory's frame, each valid from its stamp on.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from geometry_msgs.msg import Point, TransformStamped
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from robot_memory.msg import Detection, DetectionArray
+from support.ros_harness import Peer, layer, node_here, peer, stamp, wait_until
+
+from memory_node.ros import frames
+
+
+class TransformException(Exception):
+    """The frame is not known at that time."""
+
+
+class Buffer:
+    """Keeps transforms by child frame."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, list[TransformStamped]] = {}
+
+    def lookup_transform(self, target: str, source: str, when: Any) -> TransformStamped:
+        for known in reversed(self.known.get(source, [])):
+            at = known.header.stamp
+            if known.header.frame_id == target and at.sec * 1_000_000_000 + at.nanosec <= when.nanoseconds:
+                return known
+        raise TransformException(source)
+
+    def clear(self) -> None:
+        self.known.clear()
+
+
+class TransformListener:
+    """Fills a buffer from /tf and /tf_static."""
+
+    def __init__(self, buffer: Buffer, node: Any) -> None:
+        self._buffer = buffer
+        latched = QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        node.create_subscription(TransformStamped, "/tf", self._take, 100)
+        node.create_subscription(TransformStamped, "/tf_static", self._take, latched)
+
+    def _take(self, transform: TransformStamped) -> None:
+        self._buffer.known.setdefault(transform.child_frame_id, []).append(transform)
+
+
+@pytest.fixture
+def tf2(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    module = ModuleType("tf2_ros")
+    for name in (Buffer, TransformListener, TransformException):
+        setattr(module, name.__name__, name)
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "tf2_ros", module)
+        importlib.reload(frames)
+        yield
+    importlib.reload(frames)
+
+
+PARAMETERS: dict[str, Any] = {
+    "layers": ["detections"],
+    "detections": layer("/detections", "robot_memory/msg/DetectionArray"),
+    "frame_timeout": 5.0,
+    "sensor_frames": {"camera": [0.5, 0.0, 1.0, 0.0, 0.0, 0.0]},
+}
+
+
+def look(label: str, frame: str, at: float) -> DetectionArray:
+    found = Detection(label=label, confidence=0.9, has_position=True, position=Point(x=2.0))
+    message = DetectionArray(detections=[found])
+    message.header.frame_id, message.header.stamp = frame, stamp(at)
+    return message
+
+
+def arm(at: float, x: float = 7.0) -> TransformStamped:
+    """The arm's frame, turned to the left by a quarter."""
+    transform = TransformStamped(child_frame_id="arm")
+    transform.header.frame_id, transform.header.stamp = "map", stamp(at)
+    transform.transform.translation.x = x
+    transform.transform.rotation.z = transform.transform.rotation.w = 0.5**0.5
+    return transform
+
+
+def places(other: Peer) -> dict[str, tuple[float, float] | None]:
+    rows = other.rows("detections")
+    return {r.text: (r.position.point.x, r.position.point.y) if r.has_position else None for r in rows}
+
+
+@pytest.mark.usefixtures("tf2")
+def test_f23_a_transform_that_is_late_is_waited_for_and_one_that_never_comes_is_told(tmp_path: Path) -> None:
+    with node_here(tmp_path, PARAMETERS) as node, peer() as other:
+        assert isinstance(node._rooms.resolver, frames.TfFrames)
+        now = time.time()
+        other.publish("/detections", look("cup", "arm", now))
+        wait_until(lambda: node._rooms.intake.waiting == 1, "it waits for its frame")
+        other.publish("/tf", arm(now - 1.0))
+        wait_until(lambda: places(other).get("cup") == pytest.approx((7.0, 2.0)), "the cup has its place")
+        node._change({"frame_timeout": 0.0})
+        other.publish("/detections", look("vase", "gripper", now))
+        wait_until(lambda: "vase" in places(other), "the vase is stored")
+        assert places(other)["vase"] is None
+        assert other.layer("detections").left_out == ["frame 'gripper' unknown: 1"]
+        node._rooms.resolver.reset()
+        other.publish("/detections", look("plate", "arm", now))
+        wait_until(lambda: "plate" in places(other), "the plate is stored")
+        assert places(other)["plate"] is None, "after a jump of the clock the old transforms mean nothing"
+
+
+@pytest.mark.usefixtures("tf2")
+def test_f8_tf_is_heard_in_a_node_of_its_own_that_ends_with_it(tmp_path: Path) -> None:
+    with node_here(tmp_path, PARAMETERS) as node, peer() as other:
+        for _ in range(3):
+            wait_until(lambda: other.node.count_subscribers("/tf") == 1, "one listens")
+            assert not {"/tf", "/tf_static"} & {subscription.topic_name for subscription in node.subscriptions}
+            node.trigger_deactivate()
+            node.trigger_cleanup()
+            wait_until(lambda: other.node.count_subscribers("/tf") == 0, "nobody listens")
+            assert node.bring_up(), node.failure
+
+
+@pytest.mark.usefixtures("tf2")
+def test_remaps_of_tf_hold(tmp_path: Path) -> None:
+    with node_here(tmp_path, PARAMETERS, arguments=("-r", "/tf:=/robot1/tf")) as _, peer() as other:
+        wait_until(lambda: other.node.count_subscribers("/robot1/tf") == 1, "the remapped topic is listened to")
+        assert other.node.count_subscribers("/tf") == 0
