@@ -27,8 +27,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-BATCH = 100
-"""Changed entities that one installment compares."""
+BATCH = 1000
+"""Rows that one installment looks through for changed entities."""
+SAVE_EVERY = 10_000
+"""Rows looked through after which the cursor is written though nothing was merged: so many are read again at most."""
 TEXTS = 20
 """Observations that a language model reads at once."""
 TRIES = 3
@@ -45,14 +47,15 @@ _NAMED = 0.5
 class MergeEntities:
     """The job `merge_entities`: joins duplicates that drift, or words without a vector yet, left behind.
 
-    Cursor: revision and id up to which entities were compared with all others. It is written with the merges only, so a
-    run that finds nothing writes nothing. A dry run answers with the pairs of ids that are one.
+    Cursor: revision and id up to which entities were compared with all others. It is written with merges, or far
+    enough, so that a run that finds nothing writes nothing. A dry run answers with the pairs of ids that are one.
     """
 
     name = "merge_entities"
 
     def __init__(self) -> None:
         self._cursor: dict[str, Any] | None = None
+        self._unsaved = 0
 
     def step(self, context: JobContext) -> StepResult:
         with context.db.read() as conn:
@@ -61,9 +64,11 @@ class MergeEntities:
                 return self._dry_run(conn, context, cursor)
             pairs, cursor, scanned, done = _compared(conn, context, cursor)
         wrote = 0
-        if pairs:
+        self._unsaved += scanned
+        if pairs or self._unsaved >= SAVE_EVERY:
             gate = context.settings().entity_gate_measured
             wrote = context.db.write(lambda tx: self._merge(tx, pairs, gate, cursor))
+            self._unsaved = 0
         self._cursor = cursor
         return StepResult(scanned, wrote, done)
 
@@ -87,7 +92,7 @@ class MergeEntities:
                 merged += 1
         if merged:
             entities.edited(tx)
-            jobs.save_cursor(tx, self.name, cursor)
+        jobs.save_cursor(tx, self.name, cursor)
         return merged
 
 
@@ -191,6 +196,8 @@ def _checked_ids(observation_ids: Iterable[int]) -> set[int]:
 
 def _kin_labels(conn: sqlite3.Connection, labels: set[str], threshold: float) -> dict[str, list[str]]:
     """Return, for each label, the labels of entities that may name the same thing, itself among them."""
+    if not labels:
+        return {}
     model = vectors.active_model(conn)
     known = vectors.of_bodies(conn, model.id, entities.labels(conn)) if model is not None else {}
     names = list(known)
@@ -205,22 +212,26 @@ def _kin_labels(conn: sqlite3.Connection, labels: set[str], threshold: float) ->
 def _compared(
     conn: sqlite3.Connection, context: JobContext, cursor: dict[str, Any]
 ) -> tuple[list[tuple[int, int]], dict[str, Any], int, bool]:
-    """Return pairs among the next changed entities, the cursor after them, how many were read, and whether all were."""
+    """Return pairs among the next changed entities, the cursor after them, how many rows were read, and whether all."""
     settings = context.settings()
     changed = entities.changed_since(conn, cursor["revision"], cursor["id"], BATCH)
-    kin = _kin_labels(conn, {label for _, _, label in changed}, settings.entity_similarity_threshold)
+    labels = {label for _, _, label in changed if label is not None}
+    kin = _kin_labels(conn, labels, settings.entity_similarity_threshold)
     pairs: list[tuple[int, int]] = []
-    for revision, id_, label in changed:
-        pairs += _duplicates(conn, id_, kin[label], settings.entity_gate_measured)
+    for number, (revision, id_, label) in enumerate(changed, start=1):
         cursor = {"revision": revision, "id": id_}
+        if label is None:
+            continue
+        pairs += _duplicates(conn, id_, kin[label], settings.entity_gate_measured)
         if context.should_yield() and not context.dry_run:
-            break
-    done = len(changed) < BATCH and (not changed or cursor["id"] == changed[-1][1])
-    return pairs, cursor, len(changed), done
+            return pairs, cursor, number, number == len(changed) < BATCH
+    return pairs, cursor, len(changed), len(changed) < BATCH
 
 
 def _duplicates(conn: sqlite3.Connection, id_: int, labels: Sequence[str], gate: float) -> list[tuple[int, int]]:
     near = entities.near(conn, id_, labels, max(NEAR, FAR * gate))
+    if not near:
+        return []
     states = {state.id: state for state in entities.states_of(conn, [id_, *near])}
     if id_ not in states:
         return []

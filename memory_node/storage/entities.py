@@ -143,12 +143,15 @@ def save(tx: Transaction, changed: Sequence[EntityState]) -> None:
     )
 
 
-def changed_since(conn: sqlite3.Connection, revision: int, id_: int, limit: int) -> list[tuple[int, int, str]]:
-    """Return (revision, id, label) of entities written after (revision, id), in that order."""
-    sql = """SELECT n.revision, n.id, e.label FROM node AS n JOIN entity AS e ON e.id = n.id
-             WHERE (n.revision, n.id) > (?, ?) AND n.kind = ? AND e.merged_into = 0
-             ORDER BY n.revision, n.id LIMIT ?"""
-    return conn.execute(sql, (revision, id_, int(Kind.ENTITY), limit)).fetchall()
+def changed_since(conn: sqlite3.Connection, revision: int, id_: int, limit: int) -> list[tuple[int, int, str | None]]:
+    """Return (revision, id, label) of the next rows written after (revision, id), in that order, at most limit.
+
+    The label is None of a row that is no entity, or one that was merged into another.
+    """
+    sql = """SELECT n.revision, n.id, e.label FROM node AS n INDEXED BY node_revision
+             LEFT JOIN entity AS e ON e.id = n.id AND e.merged_into = 0
+             WHERE (n.revision, n.id) > (?, ?) ORDER BY n.revision, n.id LIMIT ?"""
+    return conn.execute(sql, (revision, id_, limit)).fetchall()
 
 
 def near(conn: sqlite3.Connection, id_: int, among: Sequence[str], reach: float) -> list[int]:

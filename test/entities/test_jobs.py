@@ -13,6 +13,7 @@ from entities.scene import Scene
 
 from memory_node.errors import InvalidArgument, SummarizerError, SummarizerUnreachable
 from memory_node.graph import EdgeType, Kind, Node, PositionSource
+from memory_node.housekeeping import entities as housekeeping
 from memory_node.housekeeping.entities import MergeEntities, NameThings, split_entity
 from memory_node.housekeeping.runtime import JobContext, JobRunner
 from memory_node.protocols import NamedThing, SummaryRow
@@ -122,6 +123,37 @@ def test_a_job_run_twice_changes_nothing(scene: Scene) -> None:
     assert jobs.run("merge_entities").wrote == 0
     assert runner(scene).run("merge_entities").wrote == 0
     assert scene.rows() == before
+
+
+def test_a_run_over_what_has_not_changed_reads_none_of_it(tmp_path: Path) -> None:
+    """However many things and rows there are, and however long ago the last merge was."""
+
+    def work_of_a_run(things: int) -> int:
+        folder = tmp_path / str(things)
+        folder.mkdir()
+        with Scene(folder) as scene:
+            for number in range(things):
+                scene.look((f"thing{number}", (5.0 * number, 0.0, 0.5)))
+            for _ in range(things):
+                sentence(scene, "nothing new", None)
+            jobs, counted = runner(scene), []
+            assert jobs.run("merge_entities").wrote == 0
+            with scene.db.read() as conn:
+                conn.set_progress_handler(lambda: counted.append(1), 1)
+                jobs.run("merge_entities")
+                conn.set_progress_handler(None, 0)
+            return len(counted)
+
+    assert 0 < work_of_a_run(200) < 1.5 * work_of_a_run(5)
+
+
+def test_how_far_a_job_came_is_kept_now_and_then(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that the next start does not compare everything again when nothing was ever merged."""
+    monkeypatch.setattr(housekeeping, "SAVE_EVERY", 6)
+    for number in range(4):
+        scene.look((f"thing{number}", A))
+    runner(scene).run("merge_entities")
+    assert runner(scene).run("merge_entities").scanned == 0
 
 
 def test_things_seen_together_are_never_merged(scene: Scene) -> None:

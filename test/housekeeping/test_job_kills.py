@@ -37,7 +37,7 @@ JOBS = (
 )  # fmt: skip
 BITES = {
     (gists, "CHUNK"): 25, (archive, "CHUNK"): 25, (silence, "BATCH"): 25, (importance, "BATCH"): 1,
-    (duplicates, "BATCH"): 100, (entities, "BATCH"): 2, (snapshots, "WORTH"): 1,
+    (duplicates, "BATCH"): 100, (entities, "BATCH"): 25, (snapshots, "WORTH"): 1,
 }  # fmt: skip
 """Small installments, so that there are many of them."""
 SURVIVED = 7
