@@ -261,6 +261,7 @@ class Cached:
     def __init__(self, embedder: Any) -> None:
         self._embedder = embedder
         self._known: dict[str, Any] = {}
+        self.name = embedder.name
         self.dim = embedder.dim
 
     def embed(self, texts: list[str]) -> Any:
