@@ -52,8 +52,15 @@ def insert(
 
 
 def add_members(tx: Transaction, id_: int, member_ids: Sequence[int]) -> None:
-    """Join members to their gist and make them long-term."""
+    """Join members to their gist and make them long-term; the gist is as sure as the surest of its members."""
     ids = id_table(member_ids)
+    begun = f"EXISTS (SELECT 1 FROM edge WHERE source = ?1 AND type = {int(EdgeType.SUMMARIZES)})"
+    tx.conn.execute(
+        f"""UPDATE node SET revision = ?3, confidence = max(CASE WHEN {begun} THEN confidence ELSE 0.0 END, surest)
+            FROM (SELECT max(confidence) AS surest FROM node WHERE id IN (SELECT value FROM json_each(?2)))
+            WHERE id = ?1 AND surest IS NOT NULL""",
+        (id_, ids, tx.revision),
+    )
     tx.conn.execute(
         f"INSERT OR IGNORE INTO edge (source, target, type) SELECT ?, value, {int(EdgeType.SUMMARIZES)}"
         " FROM json_each(?)",
@@ -96,8 +103,13 @@ def exist(conn: sqlite3.Connection) -> bool:
     return conn.execute("SELECT 1 FROM gist LIMIT 1").fetchone() is not None
 
 
-def standing_in(conn: sqlite3.Connection, ids: Iterable[int], layers: Sequence[str] = ()) -> list[int]:
-    """Return those of the gists, in their order, that tell of rows of the layers (none: any) now archived or gone."""
+def widest(conn: sqlite3.Connection) -> float:
+    """Return the largest radius (m) of any gist, 0 without any."""
+    return float(conn.execute("SELECT ifnull(max(radius), 0.0) FROM gist").fetchone()[0])
+
+
+def standing_in(conn: sqlite3.Connection, ids: Iterable[int]) -> list[int]:
+    """Return those of the gists, in their order, that tell of rows that are archived or gone."""
     ids = list(ids)
     if not ids:
         return []
@@ -107,10 +119,7 @@ def standing_in(conn: sqlite3.Connection, ids: Iterable[int], layers: Sequence[s
               ) OR NOT EXISTS (
                   SELECT 1 FROM edge WHERE source = given.value AND type = {int(EdgeType.SUMMARIZES)}
               ) ORDER BY given.key"""
-    found = [row[0] for row in conn.execute(sql, (id_table(ids),))]
-    if not layers:
-        return found
-    return [gist.id for gist in get_many(conn, found) if set(layers) & set(gist.layers)]
+    return [row[0] for row in conn.execute(sql, (id_table(ids),))]
 
 
 def set_text(tx: Transaction, id_: int, text: str, author: str) -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from memory_node.errors import InvalidArgument
+from memory_node.graph import Kind
 from memory_node.retrieval.ranking import Asked, Ranked, rank, recency
 from memory_node.storage import texts
+from memory_node.tools import summaries
 from memory_node.tools.by_id import id_in, row_of
 from memory_node.tools.context import WORDS_ONLY, ToolContext
 
@@ -30,22 +33,54 @@ def ask(
     resolved: Resolved,
     limit: int,
     plan: Plan | None = None,
+    layers: Sequence[str] = (),
 ) -> tuple[list[Ranked], str]:
     """Return ranked answers and the message: what part meaning had in them, see `remark`.
+
+    A filter by layer or region takes gists by what they cover, see `summaries.fitting`.
 
     Args:
         query: checked words, "" for none; or "#12", which is that row.
         vector: of the question, when the caller brought it; else the embedder is asked.
+        layers: names of the filter's layers.
     """
+    covers = int(Kind.GIST) in resolved.kinds and (bool(layers) or resolved.center is not None)
     id_ = id_in(query)
     if id_ is not None:
-        row = row_of(context, id_, resolved)
+        row = row_of(context, id_, resolved) or (covers and _gist_of(context, id_, resolved, layers)) or None
         return [_alone(context, row)] if row else [], ""
     if vector is None and query:
         vector = context.embed_query(query)
-    asked = Asked(query, vector, resolved, context.now_ns())
-    answers = rank(context.searcher, context.db, context.settings, asked, limit, plan)
+    asked = Asked(query, vector, summaries.without_gists(resolved) if covers else resolved, context.now_ns())
+    answers: list[Ranked] = []
+    if asked.resolved.kinds:
+        answers = rank(context.searcher, context.db, context.settings, asked, limit, plan)
+    if covers:
+        answers += _gists(context, replace(asked, resolved=resolved), layers, limit)
+        answers = sorted(answers, key=lambda one: -one.score)[:limit]
     return answers, remark(context, vector, [one.similarity is not None for one in answers]) if query else ""
+
+
+def _gists(context: ToolContext, asked: Asked, layers: Sequence[str], limit: int) -> list[Ranked]:
+    """The best gists that cover something of the region and of the layers."""
+    wanted = 2 * limit
+    with context.db.read() as conn:
+        wide = replace(asked, resolved=summaries.of_any_layer(conn, asked.resolved))
+        while True:
+            found = rank(context.searcher, context.db, context.settings, wide, wanted)
+            fits = {g.id for g in summaries.fitting(conn, [one.node.id for one in found], asked.resolved, layers)}
+            kept = [one for one in found if one.node.id in fits]
+            if len(kept) >= limit or len(found) < wanted:
+                return kept[:limit]
+            # Gists of other layers, or beside the region, took places.
+            wanted *= 4
+
+
+def _gist_of(context: ToolContext, id_: int, resolved: Resolved, layers: Sequence[str]) -> Node | None:
+    """The gist of an id, None when there is none that covers something of the region and of the layers."""
+    with context.db.read() as conn:
+        row = row_of(context, id_, summaries.of_any_layer(conn, resolved))
+        return row if row and summaries.fitting(conn, [row.id], resolved, layers) else None
 
 
 def _alone(context: ToolContext, row: Node) -> Ranked:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memory_node.graph import Filter, Gist, Kind
-from memory_node.storage import gists as gist_rows
+from memory_node.tools import summaries
 from memory_node.tools.arguments import checked_limit, checked_query
 from memory_node.tools.asking import ask
 from memory_node.tools.context import ToolContext
@@ -16,7 +15,6 @@ from memory_node.tools.wording import Wording, counted, left_over, shortened, to
 
 if TYPE_CHECKING:
     from memory_node.retrieval.filters import Resolved
-    from memory_node.retrieval.ranking import Ranked
 
 
 def search_gists(
@@ -26,16 +24,20 @@ def search_gists(
 
     Args:
         limit: most gists, 0 is 10.
-        filter: its layers hold when one of the gist's layers is among them.
+        filter: its layers hold when one of the gist's layers is among them, its region when it meets the gist's circle.
 
     Raises:
         InvalidArgument: naming the argument.
     """
     limit, query = checked_limit(limit), checked_query(query)
     filter = filter or Filter()
-    context.resolve(filter, (Kind.GIST,))
-    resolved = context.resolve(replace(filter, layers=()), (Kind.GIST,))
-    found, message = _found(context, query, resolved, set(filter.layers), limit + 1)
+    resolved = context.resolve(filter, (Kind.GIST,))
+    if query:
+        answers, message = ask(context, query, None, resolved, limit + 1, layers=filter.layers)
+        with context.db.read() as conn:
+            found = ranked_gists(conn, answers)
+    else:
+        found, message = _newest(context, resolved, filter.layers, limit + 1), ""
     gists = found[:limit]
     context.note_recall(gist.id for gist in gists)
     about = f' for "{shortened(query, 80)}"' if query else ""
@@ -49,22 +51,17 @@ def search_gists(
     return SearchGistsResult(message=message, text=text + (f" ({message})" if message else ""), gists=gists)
 
 
-def _found(
-    context: ToolContext, query: str, resolved: Resolved, layers: set[str], limit: int
-) -> tuple[tuple[Gist, ...], str]:
-    """The best or the newest gists of the layers (none: any), and the message."""
-    wanted, message = limit, ""
-    while True:
-        answers: list[Ranked] = []
-        if query:
-            answers, message = ask(context, query, None, resolved, wanted)
-        with context.db.read() as conn:
-            if query:
-                found = ranked_gists(conn, answers)
-            else:
-                found = tuple(gist_rows.get_many(conn, context.searcher.in_time(resolved, True, wanted)))
-        kept = tuple(gist for gist in found if not layers or layers & set(gist.layers))
-        if len(kept) >= limit or len(found) < wanted:
-            return kept[:limit], message
-        # Gists of other layers took places.
-        wanted *= 4
+def _newest(context: ToolContext, resolved: Resolved, layers: tuple[str, ...], limit: int) -> tuple[Gist, ...]:
+    """The newest gists that cover something of the region and of the layers."""
+    if int(Kind.GIST) not in resolved.kinds:
+        return ()
+    wanted = limit
+    with context.db.read() as conn:
+        wide = summaries.of_any_layer(conn, resolved)
+        while True:
+            ids = context.searcher.in_time(wide, True, wanted)
+            kept = summaries.fitting(conn, ids, resolved, layers)
+            if len(kept) >= limit or len(ids) < wanted:
+                return tuple(kept[:limit])
+            # Gists of other layers, or beside the region, took places.
+            wanted *= 4

@@ -34,6 +34,7 @@ def semantic_search(
     Args:
         query: words; blank with a vector: by meaning alone; blank without: no match.
         limit: most matches, 0 is 10.
+        filter: layers and region take the gists that tell of one of the layers and of some of the region.
         vector: of the question, (D,), when the caller has it.
         explain: whether the result's plan is filled.
 
@@ -42,9 +43,10 @@ def semantic_search(
     """
     limit, query = checked_limit(limit), checked_query(query)
     direction = checked_vector(context, vector)
+    filter = filter or Filter()
     resolved = context.resolve(filter, KINDS)
     plan = Plan()
-    answers, message = ask(context, query, direction, resolved, limit + 1, plan)
+    answers, message = ask(context, query, direction, resolved, limit + 1, plan, filter.layers)
     matches = tuple(map(as_matches.of_ranked, answers[:limit]))
     context.note_recall(match.id for match in matches)
     about = f' for "{shortened(query, 80)}"' if query else ""

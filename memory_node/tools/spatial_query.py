@@ -7,14 +7,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memory_node.graph import Filter, Kind
-from memory_node.storage import gists
 from memory_node.tools import matches as as_matches
+from memory_node.tools import summaries
 from memory_node.tools.arguments import checked_amount, checked_center, checked_limit
 from memory_node.tools.context import ToolContext
 from memory_node.tools.results import Match, SpatialQueryResult
 from memory_node.tools.wording import Wording, counted, left_over, point, told
 
 if TYPE_CHECKING:
+    import sqlite3
+
     from memory_node.retrieval.filters import Resolved
 
 
@@ -23,7 +25,8 @@ def spatial_query(
 ) -> SpatialQueryResult:
     """Return observations within a circle (x, y) of any height or a sphere (x, y, z), the nearest first.
 
-    What is archived is told by the gists centred there, in their place among the rest; their kind is "gist".
+    What is archived is told by the gists whose circle reaches there; their kind is "gist", their distance that to the
+    edge of the circle, 0 inside.
 
     Args:
         center: m, in the memory's frame. radius: m, more than 0.
@@ -36,52 +39,40 @@ def spatial_query(
     limit, where, within = checked_limit(limit), checked_center(center), checked_amount(radius, "radius")
     filter = filter or Filter()
     resolved = context.resolve(filter, (Kind.OBSERVATION,))
-    near = context.searcher.near(where, within, limit + 1, resolved)
+    rows = summaries.without_gists(resolved)
+    near: list[tuple[int, float]] = []
     more: int | None = 0
-    if len(near) > limit:
-        circle = replace(resolved, center=where, radius=within)
-        # A filter with a region of its own can't be counted with the circle as well.
-        more = context.searcher.beyond(circle, limit) if filter.center is None else None
-    at_least = False
-    near = near[:limit]
+    if rows.kinds:
+        near = context.searcher.near(where, within, limit + 1, rows)
+        if len(near) > limit:
+            # A filter with a region of its own can't be counted with the circle as well.
+            circle = replace(rows, center=where, radius=within)
+            more = context.searcher.beyond(circle, limit) if filter.center is None else None
+            near = near[:limit]
     with context.db.read() as conn:
-        with_gists = not filter.kinds and gists.exist(conn)
-    if with_gists:
-        summaries = replace(resolved, kinds=(int(Kind.GIST),), layers=None)
-        nearer = within if len(near) < limit else min(within, near[-1][1])
-        told, looked_at = _summaries(context, summaries, filter.layers, where, nearer, limit)
-        near = sorted([*near, *told], key=lambda pair: pair[1])
-        if more is not None:
-            more += max(0, len(near) - limit)
-            circle = replace(summaries, center=where, radius=within)
-            at_least = more > 0 and context.searcher.beyond(circle, looked_at) != 0
-    with context.db.read() as conn:
+        if summaries.wanted(conn, filter):
+            told = _summaries(context, conn, resolved, filter, where, within)
+            near = sorted([*near, *told], key=lambda pair: pair[1])
+            more = None if more is None else more + max(0, len(near) - limit)
         matches = as_matches.of_near(conn, near[:limit])
     context.note_recall(match.id for match in matches)
     around = f"within {within:.2f} m of {point(where)} {context.frame}"
-    tail = left_over(more, "raise limit, or make the radius smaller", at_least)
+    tail = left_over(more, "raise limit, or make the radius smaller")
     return SpatialQueryResult(text=_text(context, around, matches, tail), matches=matches)
 
 
 def _summaries(
     context: ToolContext,
+    conn: sqlite3.Connection,
     resolved: Resolved,
-    layers: tuple[str, ...],
+    filter: Filter,
     where: tuple[float, ...],
     within: float,
-    limit: int,
-) -> tuple[list[tuple[int, float]], int]:
-    """The nearest gists, id and distance (m), that tell of archived rows of the layers; and how many were looked at."""
-    wanted = 2 * limit
-    while True:
-        near = context.searcher.near(where, within, wanted, resolved)
-        distances = dict(near)
-        with context.db.read() as conn:
-            kept = gists.standing_in(conn, distances, layers)
-        if len(kept) >= limit or len(near) < wanted:
-            return [(id_, distances[id_]) for id_ in kept], len(near)
-        # Gists whose rows are all there took places.
-        wanted *= 4
+) -> list[tuple[int, float]]:
+    """The gists that are wanted there, nearest first: id, and m to the edge of the circle, 0 inside."""
+    apart = summaries.around(context, conn, where, within, resolved)
+    kept = summaries.told_in_place(conn, apart, resolved, filter)
+    return [(gist.id, apart[gist.id]) for gist in kept]
 
 
 def _text(context: ToolContext, around: str, matches: tuple[Match, ...], tail: str) -> str:

@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING
 
 from memory_node.errors import InvalidArgument, shown
 from memory_node.graph import Filter, Kind
-from memory_node.storage import gists
 from memory_node.tools import matches as as_matches
+from memory_node.tools import summaries
 from memory_node.tools.arguments import LONGEST_SPAN, checked_limit
 from memory_node.tools.context import ToolContext
 from memory_node.tools.results import Match, TemporalQueryResult
 from memory_node.tools.wording import Wording, counted, left_over, told
 
 if TYPE_CHECKING:
+    import sqlite3
+
     from memory_node.retrieval.filters import Resolved
 
 ORDERS = ("newest", "oldest")
@@ -46,20 +48,20 @@ def temporal_query(
     filter = filter or Filter()
     now = context.now_ns()
     window = _since(context.resolve(filter, (Kind.OBSERVATION,)), last_n_minutes, now)
-    ids = context.searcher.in_time(window, newest_first, limit + 1)
-    more = context.searcher.beyond(window, limit) if len(ids) > limit else 0
+    rows = summaries.without_gists(window)
+    ids = context.searcher.in_time(rows, newest_first, limit + 1) if rows.kinds else []
+    more = context.searcher.beyond(rows, limit) if len(ids) > limit else 0
     at_least = False
     with context.db.read() as conn:
         matches = as_matches.of_ids(conn, ids[:limit])
-        with_gists = not filter.kinds and gists.exist(conn)
-    if with_gists:
-        summaries = replace(window, kinds=(int(Kind.GIST),), layers=None)
-        nearer = _before_last(summaries, matches, newest_first, limit)
-        told, looked_at = _summaries(context, nearer, filter.layers, newest_first, limit)
-        matches = _in_order((*matches, *told), newest_first)
-        if more is not None:
-            more += max(0, len(matches) - limit)
-            at_least = more > 0 and context.searcher.beyond(summaries, looked_at) != 0
+        if summaries.wanted(conn, filter):
+            wide = summaries.of_any_layer(conn, window)
+            nearer = _before_last(wide, matches, newest_first, limit)
+            told, looked_at = _summaries(context, conn, nearer, window, filter, newest_first, limit)
+            matches = _in_order((*matches, *told), newest_first)
+            if more is not None:
+                more += max(0, len(matches) - limit)
+                at_least = more > 0 and context.searcher.beyond(wide, looked_at) != 0
     matches = matches[:limit]
     context.note_recall(match.id for match in matches)
     tail = left_over(more, "raise limit, or narrow the window", at_least)
@@ -94,17 +96,26 @@ def _before_last(resolved: Resolved, live: tuple[Match, ...], newest_first: bool
 
 
 def _summaries(
-    context: ToolContext, resolved: Resolved, layers: tuple[str, ...], newest_first: bool, limit: int
+    context: ToolContext,
+    conn: sqlite3.Connection,
+    nearer: Resolved,
+    window: Resolved,
+    filter: Filter,
+    newest_first: bool,
+    limit: int,
 ) -> tuple[tuple[Match, ...], int]:
-    """The first gists that tell of archived observations of the layers (none: any), and how many were looked at."""
+    """The first gists that are wanted, and how many were looked at.
+
+    Args:
+        nearer: filter of the rows of gists. window: the filter as it was asked.
+    """
     wanted = 2 * limit
     while True:
-        ids = context.searcher.in_time(resolved, newest_first, wanted)
-        with context.db.read() as conn:
-            kept = gists.standing_in(conn, ids, layers)
-            if len(kept) >= limit or len(ids) < wanted:
-                return as_matches.of_ids(conn, kept) if kept else (), len(ids)
-        # Gists whose rows are all there took places.
+        ids = context.searcher.in_time(nearer, newest_first, wanted)
+        kept = summaries.told_in_place(conn, ids, window, filter)
+        if len(kept) >= limit or len(ids) < wanted:
+            return as_matches.of_ids(conn, [gist.id for gist in kept]), len(ids)
+        # Gists whose rows are all there, and others, took places.
         wanted *= 4
 
 

@@ -388,12 +388,12 @@ def test_gists_of_a_layer_are_found_behind_many_of_others(memory: Memory, clock:
         assert "There are more" in memory.search_gists(query, 1, Filter(layers=("talk",))).text
 
 
-def test_summaries_that_were_not_looked_at_make_it_at_least(morning: Memory, clock: FakeClock) -> None:
+def test_summaries_of_a_place_are_counted(morning: Memory, clock: FakeClock) -> None:
     memory = archived(morning, clock)
     memory.record("a bucket of water", layer="scene", position=(4.5, 4.0, 0.0))
     found = memory.spatial_query((4.5, 4.0), 100.0, 100).matches
-    assert [match.kind for match in found].count("gist") > 1
-    assert "There are at least 1 more: raise limit" in memory.spatial_query((4.5, 4.0), 100.0, 1).text
+    assert [match.kind for match in found].count("gist") == len(found) - 2 == 2
+    assert "There are 3 more: raise limit" in memory.spatial_query((4.5, 4.0), 100.0, 1).text
     assert "That is all." in memory.spatial_query((4.5, 4.0), 100.0, len(found)).text
 
 
