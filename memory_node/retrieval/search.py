@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from memory_node.index.chronicle import in_time
 from memory_node.index.nearest import nearest
 from memory_node.index.rows import View
-from memory_node.retrieval import archived, things, words
+from memory_node.retrieval import archived, digest, things, words
+from memory_node.retrieval.digest import Digest
 from memory_node.retrieval.filters import Resolved
 from memory_node.retrieval.folding import Fold, fold
 from memory_node.retrieval.groups import Group, group
@@ -163,6 +164,14 @@ class Searcher:
         stamps = rows.columns["last_stamp" if newest_first else "stamp"][slots].tolist()
         both = sorted({*zip(stamps, ids, strict=True), *old}, reverse=newest_first)
         return [id_ for _, id_ in both[:k]]
+
+    def said_lately(self, resolved: Resolved, most: int) -> Digest:
+        """Return what the passing rows say, each text once, the newest first; see `digest.lately`."""
+        return digest.lately(self._projections.rows.view, resolved, most)
+
+    def said_near(self, center: tuple[float, ...], radius: float, most: int, resolved: Resolved) -> Digest:
+        """Return what the passing rows within radius (m) say, each text once, the nearest first; see `digest.near`."""
+        return digest.near(self._projections.rows.view, resolved, center, radius, most)
 
     def passing(self, resolved: Resolved, ids: Sequence[int]) -> list[int]:
         """Return those of the rows that pass, in the same order."""

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from memory_node.graph import Entity, Filter, Gist, Kind, Pose
-from memory_node.retrieval.folding import SAME_PLACE
 from memory_node.storage import entities as entity_rows
 from memory_node.storage import gists as gist_rows
 from memory_node.tools import matches as as_matches
+from memory_node.tools import summaries
 from memory_node.tools.arguments import LONGEST_SPAN, checked_amount
 from memory_node.tools.body_status import latest_readings
 from memory_node.tools.context import ToolContext
@@ -26,19 +26,19 @@ RECENT_MINUTES = 5.0
 SECOND = 1_000_000_000
 SHOWN = 10
 """Most results of each kind."""
-LOOKED_AT = 60
-"""Rows that the shown observations are folded from."""
 LONGEST = 1450
 """Characters of the text."""
 
 
 @dataclass(frozen=True)
 class _Around:
-    """What is near a pose; distances (m) of entities in their order."""
+    """What is near a pose, and how many more entities and observations, and gists, there are."""
 
     entities: tuple[Entity, ...] = ()
     observations: tuple[Match, ...] = ()
     gists: tuple[Gist, ...] = ()
+    more: int = 0
+    more_gists: int = 0
 
 
 def get_current_context(context: ToolContext, radius: float = 0.0, recent_minutes: float = 0.0) -> ContextResult:
@@ -55,7 +55,7 @@ def get_current_context(context: ToolContext, radius: float = 0.0, recent_minute
     now, pose = context.now_ns(), context.pose()
     with context.db.read() as conn:
         around = _around(context, conn, pose, radius) if pose else _Around()
-        recent = _recent(context, conn, now - round(minutes * 60 * SECOND))
+        recent, more_recent = _recent(context, conn, now - round(minutes * 60 * SECOND))
     result = ContextResult(
         position=pose.position if pose else None,
         frame=pose.frame if pose else context.frame,
@@ -70,71 +70,58 @@ def get_current_context(context: ToolContext, radius: float = 0.0, recent_minute
     )
     told: tuple[Entity | Match | Gist, ...] = (*result.entities, *result.nearby, *result.recent, *result.gists)
     context.note_recall(dict.fromkeys(one.id for one in told))
-    return replace(result, text=_Text(context, result, pose).lines(radius, minutes))
+    return replace(result, text=_Text(context, result, pose, around, more_recent).lines(radius, minutes))
 
 
 def _around(context: ToolContext, conn: sqlite3.Connection, pose: Pose, radius: float) -> _Around:
-    def near(kind: Kind, most: int) -> list[tuple[int, float]]:
-        resolved = context.resolve(Filter(), (kind,))
-        return context.searcher.near(pose.position[:2], radius, most, resolved)
-
-    observations = as_matches.of_near(conn, near(Kind.OBSERVATION, LOOKED_AT))
+    here = pose.position[:2]
+    near = context.searcher.near(here, radius, SHOWN, context.resolve(Filter(), (Kind.ENTITY,)))
+    entities = tuple(entity_rows.get_many(conn, [id_ for id_, _ in near]))
+    found = context.searcher.said_near(here, radius, SHOWN, context.resolve(Filter(), (Kind.OBSERVATION,)))
+    around = summaries.around(context, conn, here, radius, context.resolve(Filter(), (Kind.GIST,)))
     return _Around(
-        entities=tuple(entity_rows.get_many(conn, [id_ for id_, _ in near(Kind.ENTITY, SHOWN)])),
-        observations=_folded(observations),
-        gists=tuple(gist_rows.get_many(conn, [id_ for id_, _ in near(Kind.GIST, SHOWN)])),
+        entities=entities,
+        observations=as_matches.of_digest(conn, found.said),
+        gists=tuple(gist_rows.get_many(conn, list(around)[:SHOWN])),
+        more=found.things - len(entities) + found.more,
+        more_gists=max(0, len(around) - SHOWN),
     )
 
 
-def _recent(context: ToolContext, conn: sqlite3.Connection, since: int) -> tuple[Match, ...]:
-    resolved = context.resolve(Filter(time_after=since), (Kind.OBSERVATION,))
-    return _folded(as_matches.of_ids(conn, context.searcher.in_time(resolved, True, LOOKED_AT)))
-
-
-def _folded(matches: Iterable[Match]) -> tuple[Match, ...]:
-    """The first SHOWN, with later ones of the same words, layer and place counted on them."""
-    kept: list[Match] = []
-    for match in matches:
-        for place, old in enumerate(kept):
-            if (match.layer, match.text) == (old.layer, old.text) and _together(match, old):
-                first, last = min(old.stamp, match.stamp), max(old.last_stamp, match.last_stamp)
-                kept[place] = replace(old, stamp=first, last_stamp=last, repeats=old.repeats + match.repeats)
-                break
-        else:
-            kept.append(match)
-    return tuple(kept[:SHOWN])
-
-
-def _together(one: Match, other: Match) -> bool:
-    if one.position is None or other.position is None:
-        return one.position is other.position
-    return sum((a - b) ** 2 for a, b in zip(one.position, other.position, strict=True)) <= SAME_PLACE**2
+def _recent(context: ToolContext, conn: sqlite3.Connection, since: int) -> tuple[tuple[Match, ...], int]:
+    """What was said lately, and how many more texts were."""
+    found = context.searcher.said_lately(context.resolve(Filter(time_after=since), (Kind.OBSERVATION,)), SHOWN)
+    return as_matches.of_digest(conn, found.said), found.more
 
 
 class _Text:
     """The context in words, every section with its share of the room."""
 
-    def __init__(self, context: ToolContext, result: ContextResult, pose: Pose | None) -> None:
+    def __init__(
+        self, context: ToolContext, result: ContextResult, pose: Pose | None, around: _Around, more_recent: int
+    ) -> None:
         self.words = Wording(context.now_ns(), context.settings.time_zone)
         self.result = result
         self.pose = pose
+        self.around = around
+        self.more_recent = more_recent
         self.stale_after = context.settings.stale_after
 
     def lines(self, radius: float, minutes: float) -> str:
-        named = {entity.name.casefold() for entity in self.result.entities}
-        others = [match for match in self.result.nearby if match.text.casefold() not in named]
-        near = [self._entity(entity) for entity in self.result.entities] + [self._match(match) for match in others]
+        result, around = self.result, self.around
+        near = [*map(self._entity, result.entities), *map(self._match, result.nearby)]
+        recent = [self._match(match, timed=True) for match in result.recent]
         # Shares of the room, so that a full section leaves the others their own; what one does not need is the next's.
         sections = (
-            (f"Near (within {radius:.1f} m):" if radius < 1e6 else "Anywhere:", near, 480),
-            ("Summaries of this place:", [self._gist(gist) for gist in self.result.gists], 240),
-            (f"Last {duration(minutes * 60)}:", [self._match(match, timed=True) for match in self.result.recent], 330),
-            ("Body:", [self._reading(reading) for reading in self.result.body], 220),
+            (f"Near (within {radius:.1f} m):" if radius < 1e6 else "Anywhere:", near, around.more, 480),
+            ("Summaries of this place:", [self._gist(gist) for gist in result.gists], around.more_gists, 240),
+            (f"Last {duration(minutes * 60)}:", recent, self.more_recent, 330),
+            ("Body:", [self._reading(reading) for reading in result.body], 0, 220),
         )
         parts = [self._position()]
         spare = 0
-        for title, lines, room in sections:
-            parts.append(_section(title, lines, room + spare))
+        for title, lines, more, room in sections:
+            parts.append(_section(title, lines, more, room + spare))
             spare = max(0, room + spare - len(parts[-1]))
         return "\n".join(parts)[:LONGEST]
 
@@ -172,7 +159,8 @@ class _Text:
         return self.words.reading(reading)
 
 
-def _section(title: str, lines: Sequence[str], room: int) -> str:
+def _section(title: str, lines: Sequence[str], more: int, room: int) -> str:
+    """Title and lines; those without room are counted with the `more` that there are."""
     if not lines:
         return f"{title} nothing."
     kept = [title]
@@ -180,10 +168,10 @@ def _section(title: str, lines: Sequence[str], room: int) -> str:
     for number, line in enumerate(lines):
         left -= len(line) + 3
         if left < 0 and number:
-            kept.append(f"- {len(lines) - number} more")
+            more += len(lines) - number
             break
         kept.append(f"- {line}")
-    return "\n".join(kept)
+    return "\n".join([*kept, f"- {more} more"] if more else kept)
 
 
 def _degrees(yaw: float) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from memory_node.tools.results import Match
 if TYPE_CHECKING:
     import sqlite3
 
+    from memory_node.retrieval.digest import Said
     from memory_node.retrieval.ranking import Ranked
 
 
@@ -45,6 +46,18 @@ def of_near(conn: sqlite3.Connection, near: Iterable[tuple[int, float]]) -> tupl
     """Rows with their distances (m), in that order, as matches without a score."""
     distances = dict(near)
     return tuple(of_node(node, distances[node.id]) for node in nodes.fetch(conn, distances))
+
+
+def of_digest(conn: sqlite3.Connection, said: Sequence[Said]) -> tuple[Match, ...]:
+    """Each text once, as a match of the row that comes first, with the count and the span of all its rows."""
+    rows = {node.id: node for node in nodes.fetch(conn, [one.node_id for one in said])}
+    return tuple(
+        _match(
+            rows[one.node_id], stamp=one.first, last_stamp=one.last, repeats=one.count, distance=one.distance
+        )
+        for one in said
+        if one.node_id in rows
+    )
 
 
 def ranked_gists(conn: sqlite3.Connection, answers: Iterable[Ranked]) -> tuple[Gist, ...]:

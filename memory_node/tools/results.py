@@ -25,7 +25,8 @@ class Match:
         score: 0..1, what the results are ordered by; 0 when they are ordered by place or time.
         similarity, lexical, recency: parts of the score, 0..1 (similarity is a cosine); None: had no part.
         tier: "working", "short_term", "long_term" or "archived".
-        distance: m from the centre asked for, or from the robot; None when none was.
+        distance: m from the centre asked for, or from the robot, of a gist to the edge of its circle (0 inside); None
+            when none was.
     """
 
     kind: str
@@ -124,6 +125,9 @@ class ContextResult(Result):
     Attributes:
         position_stamp: ns when position was known. position_age: s since then. All None without a position.
         heading: yaw, rad, counter-clockwise from x, or None.
+        nearby, recent: each text of a layer once, the nearest or newest row with the count of all; what only names one
+            of the things near is left out of nearby.
+        gists: those whose circle reaches what is near.
     """
 
     position: Position | None = None
