@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from memory_node.graph import Filter, Gist, Kind
 from memory_node.tools import summaries
 from memory_node.tools.arguments import checked_limit, checked_query
 from memory_node.tools.asking import ask
+from memory_node.tools.by_id import id_in
 from memory_node.tools.context import ToolContext
 from memory_node.tools.matches import ranked_gists
 from memory_node.tools.results import SearchGistsResult
-from memory_node.tools.wording import Wording, counted, left_over, shortened, told
+from memory_node.tools.wording import QUOTED, WHOLE, Wording, counted, left_over, shortened, told
 
 if TYPE_CHECKING:
     from memory_node.retrieval.filters import Resolved
@@ -47,7 +49,8 @@ def search_gists(
         words = Wording(context.now_ns(), context.settings.time_zone)
         head = f"{counted(len(gists), 'summary')}{about}, {'best' if query else 'newest'} first"
         more = left_over(None if len(found) > limit else 0, "raise limit, or narrow the filter")
-        text = told(head, gists, words.gist, more)
+        most = QUOTED if id_in(query) is None else WHOLE
+        text = told(head, gists, partial(words.gist, asked=query), more, most)
     return SearchGistsResult(message=message, text=text + (f" ({message})" if message else ""), gists=gists)
 
 

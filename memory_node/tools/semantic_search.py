@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from memory_node.graph import Filter, Kind
@@ -10,9 +11,10 @@ from memory_node.retrieval.plan import Plan
 from memory_node.tools import matches as as_matches
 from memory_node.tools.arguments import checked_limit, checked_query
 from memory_node.tools.asking import ask, checked_vector
+from memory_node.tools.by_id import id_in
 from memory_node.tools.context import ToolContext
 from memory_node.tools.results import SemanticSearchResult
-from memory_node.tools.wording import Wording, counted, left_over, shortened, told
+from memory_node.tools.wording import QUOTED, WHOLE, Wording, counted, left_over, shortened, told
 
 if TYPE_CHECKING:
     import numpy as np
@@ -56,6 +58,7 @@ def semantic_search(
         words = Wording(context.now_ns(), context.settings.time_zone)
         head = f"{counted(len(matches), 'match')}{about}, best first; now {words.clock(words.now)}"
         more = left_over(None if len(answers) > limit else 0, "raise limit, or narrow the filter")
-        text = told(head, matches, words.match, more)
+        most = QUOTED if id_in(query) is None else WHOLE
+        text = told(head, matches, partial(words.match, asked=query), more, most)
     text += f" ({message})" if message else ""
     return SemanticSearchResult(message=message, text=text, matches=matches, plan=plan.as_dict() if explain else None)

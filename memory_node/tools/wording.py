@@ -9,11 +9,16 @@ from typing import TypeVar
 
 from memory_node.graph import Entity, Episode, Gist, Place, Pose, Position
 from memory_node.ingest.body import format_value
+from memory_node.retrieval.excerpts import start_of
 from memory_node.retrieval.times import SECOND, local
 from memory_node.tools.results import BodyReading, Match
 
 LONGEST = 1900
 """Characters of a list of results; with head and tail it stays under 2 000."""
+QUOTED = 300
+"""Characters that are quoted of a text at most."""
+WHOLE = 1500
+"""Characters of the text of a row that was asked for by its id."""
 MOST_LINES = 50
 """Lines that may fit at all."""
 T = TypeVar("T")
@@ -68,10 +73,10 @@ class Wording:
         start = self.clock(first)
         return f"{self.ago(last)} ({start} to {end[11:] if end[:10] == start[:10] else end})"
 
-    def match(self, match: Match, room: int) -> str:
-        """One match in a line whose quoted text takes at most `room` characters."""
+    def match(self, match: Match, room: int, asked: str = "") -> str:
+        """One match in a line whose quoted text takes at most `room` characters, about what was asked for."""
         name = match.layer if match.kind == "observation" else match.kind
-        said = f'"{shortened(match.text, room)}"' if match.text else "(archived)"
+        said = f'"{excerpt(match.text, room, asked)}"' if match.text else "(archived)"
         parts = [f"#{match.id} [{shortened(name, 40)}] {said}"]
         if match.position is not None:
             parts.append(place(match.position, match.frame, match.position_source))
@@ -86,9 +91,9 @@ class Wording:
             parts.append(f"confidence {match.confidence:.2f}")
         return ", ".join(parts)
 
-    def gist(self, gist: Gist, room: int) -> str:
-        """One gist in a line."""
-        parts = [f'#{gist.id} [gist] "{shortened(gist.text, room)}"']
+    def gist(self, gist: Gist, room: int, asked: str = "") -> str:
+        """One gist in a line whose quoted text takes at most `room` characters, about what was asked for."""
+        parts = [f'#{gist.id} [gist] "{excerpt(gist.text, room, asked)}"']
         if gist.position is not None:
             parts.append(f"{place(gist.position, gist.frame, 'observer')} within {gist.radius:.2f} m")
         parts += [self.span(gist.start, gist.end), f"of {counted(gist.observation_count, 'observation')}"]
@@ -152,13 +157,14 @@ def listed(head: str, lines: Sequence[str], more: str = "", longest: int = LONGE
     return "\n".join([*kept, more] if more else kept)
 
 
-def told(head: str, things: Sequence[T], say: Callable[[T, int], str], more: str = "") -> str:
+def told(head: str, things: Sequence[T], say: Callable[[T, int], str], more: str = "", most: int = QUOTED) -> str:
     """A list of things, each said in as much room as lets all of ten be told.
 
     Args:
         say: puts a thing in a line whose quoted text takes at most so many characters.
+        most: characters that are quoted of a thing where there is room.
     """
-    first = min(300, max(24, (LONGEST - 120) // max(len(things), 1) - 125))
+    first = min(most, max(24, (LONGEST - 120) // max(len(things), 1) - 125))
     lines: list[str] = []
     for room in (first, *(less for less in (40, 12) if less < first)):
         lines = [say(thing, room) for thing in things[:MOST_LINES]]
@@ -182,6 +188,12 @@ def shortened(text: str, room: int) -> str:
     """
     line = _UNSEEN.sub("\ufffd", " ".join(text[: 4 * room + 80].split()))
     return line if len(line) <= room else line[: room - 1].rstrip() + "…"
+
+
+def excerpt(text: str, room: int, asked: str = "") -> str:
+    """The text as by `shortened`, but from the sentence on that says most of the words asked for."""
+    start = start_of(text, asked, room) if asked else 0
+    return shortened(f"…{text[start:]}" if start else text, room)
 
 
 def counted(number: int, thing: str) -> str:

@@ -253,3 +253,20 @@ def test_parameters_are_those_of_the_facade(name: str) -> None:
     known = set(inspect.signature(getattr(Memory, name)).parameters) - {"self"}
     assert set(catalogue.tool(name).parameters) <= known
     assert known - set(catalogue.tool(name).parameters) <= {"vector", "explain", "frame"}
+
+
+def test_the_part_of_a_long_text_that_was_asked_for_is_told(memory: Memory) -> None:
+    filler = " ".join(f"Minutes of the meeting, paragraph {i}, nothing of note." for i in range(12))
+    id_ = memory.record(f"{filler} The passport of Anna lies in the upper drawer.", layer="talk")
+    memory.start_episode("notes")
+    for i in range(12):
+        memory.record(f"Minutes of meeting number {i}, and nothing of note was said.", layer="talk")
+    memory.record("The ladder stands behind the shed.", layer="talk", importance=1.0)
+    memory.end_episode()
+    memory.flush()
+    assert memory.wait_embedded(20.0)
+    assert "lies in the upper drawer" in memory.semantic_search("Where does the passport of Anna lie?").text
+    assert f'"{filler} The passport of Anna lies in the upper drawer."' in memory.semantic_search(f"#{id_}").text
+    (gist,) = memory.search_gists().gists
+    assert "behind the shed" in memory.search_gists("ladder").text
+    assert "behind the shed" in memory.search_gists(f"#{gist.id}").text

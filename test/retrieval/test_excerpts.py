@@ -1,0 +1,43 @@
+"""Which part of a long text is quoted."""
+
+from __future__ import annotations
+
+import pytest
+
+from memory_node.retrieval.excerpts import start_of
+from memory_node.tools.wording import excerpt
+
+FILLER = " ".join(f"Minutes of the meeting, paragraph {i}, nothing of note." for i in range(12))
+TEXT = f"{FILLER} The passport of Anna lies in the upper drawer. Nothing else of note was said."
+
+
+@pytest.mark.parametrize(
+    "asked", ["Where does the passport of Anna lie?", "passports", "upper drawer", "Where is the ANNA-passport of the?"]
+)
+def test_the_sentence_that_says_it_is_quoted_from_its_beginning(asked: str) -> None:
+    assert excerpt(TEXT, 80, asked).startswith("…The passport of Anna lies in the upper drawer. Nothing")
+    assert len(excerpt(TEXT, 80, asked)) <= 80
+
+
+@pytest.mark.parametrize("asked", ["", "?!", "#12", "a zebra", "minutes of a meeting"])
+def test_the_beginning_is_quoted_where_nothing_is_better(asked: str) -> None:
+    assert excerpt(TEXT, 80, asked).startswith("Minutes of the meeting, paragraph 0")
+
+
+def test_a_text_that_fits_is_quoted_whole() -> None:
+    assert excerpt("Hello. The passport lies here.", 40, "passport") == "Hello. The passport lies here."
+
+
+def test_a_sentence_too_long_for_the_room_is_quoted_from_the_words_on() -> None:
+    text = "word " * 100 + "the passport of Anna lies in the drawer " + "word " * 100
+    assert excerpt(text, 60, "passport of Anna").startswith("…passport of Anna lies in the drawer word")
+
+
+def test_the_closest_words_are_chosen_and_of_equals_the_first() -> None:
+    text = f"The key. {FILLER} The red door. {FILLER} The red key. {FILLER} A red key."
+    assert excerpt(text, 40, "red key").startswith("…The red key.")
+
+
+def test_the_work_on_a_long_text_is_bounded() -> None:
+    assert start_of("x " * 500_000 + "passport", "passport", 80) == 0
+    assert start_of("passport " * 100_000, "passport", 80) == 0
