@@ -158,7 +158,7 @@ class Projections:
         with self._db.read() as conn:
             found = nodes.since(conn, self._watermark)
             rows = {"text": found.text_id, "episode": found.episode_id, "layer": found.layer_id, "map": found.map_id}
-            same = ("id", "stamp", "last_stamp", "x", "y", "z", "confidence", "kind", "tier", "internal")
+            same = ("id", "stamp", "last_stamp", "x", "y", "z", "confidence", "kind", "tier", "internal", "repeats")
             rows.update({name: getattr(found, name) for name in same})
             model = self.model
             # A model that its own transaction has not committed yet has no vectors to read.

@@ -22,9 +22,10 @@ __all__ = ["RowFilter", "RowTable", "View"]
 LAYOUT: dict[str, tuple[str, tuple[int, ...]]] = {
     "id": ("i8", ()), "text": ("u4", ()), "stamp": ("i8", ()), "last_stamp": ("i8", ()), "x": ("f8", ()),
     "y": ("f8", ()), "z": ("f8", ()), "confidence": ("f8", ()), "episode": ("u4", ()), "kind": ("i1", ()),
-    "layer": ("i2", ()), "map": ("i2", ()), "tier": ("i1", ()), "internal": ("?", ()), "died": ("i4", ()),
+    "layer": ("i2", ()), "map": ("i2", ()), "tier": ("i1", ()), "internal": ("?", ()), "repeats": ("u4", ()),
+    "died": ("i4", ()),
 }  # fmt: skip
-"""75 bytes a row; the base's three orders add 12, its packed places 21."""
+"""79 bytes a row; the base's three orders add 12, its packed places 21."""
 
 TAIL_LEAST = 8192  # a tail this long costs a query less than 0.1 ms
 
@@ -33,7 +34,7 @@ class RowTable:
     """The rows of `node`, kept up with `apply`; one writer at a time, any number of readers.
 
     Columns: id, text (0: none), stamp and last_stamp (ns), x, y, z (m, NaN when unknown), confidence, episode, kind,
-    layer, map, tier, internal.
+    layer, map, tier, internal, repeats (readings that the row stands for).
     """
 
     def __init__(self) -> None:

@@ -15,7 +15,7 @@ _DTYPE = np.dtype(
     [
         ("id", "i8"), ("text_id", "i8"), ("stamp", "i8"), ("last_stamp", "i8"), ("x", "f8"), ("y", "f8"), ("z", "f8"),
         ("confidence", "f8"), ("episode_id", "i8"), ("layer_id", "i8"), ("map_id", "i8"), ("kind", "i8"),
-        ("tier", "i8"),
+        ("tier", "i8"), ("repeats", "i8"),
     ]
 )  # fmt: skip
 
@@ -28,6 +28,7 @@ class NodeColumns:
         id, text_id, stamp, last_stamp, episode_id, layer_id, map_id, kind, tier: int64 (N,); 0 means none, stamps ns.
         x, y, z: float64 (N,) m; NaN where the position is unknown.
         confidence: float64 (N,).
+        repeats: int64 (N,) readings that the row stands for, at least 1.
         internal: bool (N,): of a layer of interoception.
         removed: int64 (R,) ids of nodes removed or archived since.
         complete: these are all nodes there are, so whatever else a projection holds must go; removed is empty.
@@ -47,6 +48,7 @@ class NodeColumns:
     map_id: NDArray[np.int64]
     kind: NDArray[np.int64]
     tier: NDArray[np.int64]
+    repeats: NDArray[np.int64]
     internal: NDArray[np.bool_]
     removed: NDArray[np.int64]
     complete: bool
@@ -54,7 +56,7 @@ class NodeColumns:
 
 
 _SELECT = """SELECT id, ifnull(text_id, 0), stamp, last_stamp, x, y, z, confidence, episode_id, layer_id, map_id,
-    kind, tier FROM node"""
+    kind, tier, repeats FROM node"""
 _ALL = f"{_SELECT} WHERE tier <> {Tier.ARCHIVED:d} ORDER BY id"
 # Without the hint the planner prefers to read the whole table, because that comes in the order asked.
 _NEWER = f"{_SELECT} INDEXED BY node_revision WHERE revision > ? AND tier <> {Tier.ARCHIVED:d} ORDER BY id"

@@ -215,7 +215,10 @@ def test_fifty_thousand_rows_removed_at_once(db: Database, observation: Make) ->
 def test_since_gives_columns_then_only_what_changed(db: Database, observation: Make) -> None:
     put(db, observation("metal", layer="motor", stamp=1), internal=True)
     rows = put(
-        db, observation("a", stamp=10, last_stamp=20, position=(1, 2, 3), confidence=0.5, map_id="m", episode_id=6),
+        db,
+        observation(
+            "a", stamp=10, last_stamp=20, position=(1, 2, 3), confidence=0.5, map_id="m", episode_id=6, repeats=5,
+        ),
         observation("b", kind=Kind.GIST, layer="", tier=Tier.LONG_TERM), observation("c"), observation("d"),
     )  # fmt: skip
     with db.read() as conn:
@@ -229,6 +232,7 @@ def test_since_gives_columns_then_only_what_changed(db: Database, observation: M
     assert np.isnan(every.x[at + 1]) and every.x.dtype == np.float64 and every.id.dtype == np.int64
     assert (every.kind[at + 1], every.layer_id[at + 1], every.tier[at + 1]) == (Kind.GIST, 0, Tier.LONG_TERM)
     assert every.internal.tolist() == [True, False, False, False, False]
+    assert every.repeats.tolist() == [1, 5, 1, 1, 1]
     assert (same.id.size, same.removed.size, same.complete, same.revision) == (0, 0, False, every.revision)
 
     db.write(lambda tx: nodes.update(tx, rows[1], importance=0.9))
