@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice, zip_longest
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memory_node.graph import Kind
-from memory_node.index.view import RowFilter, View
+from memory_node.index.view import RowFilter, Slots, View
 
 SAME_PLACE = 0.5
 """m: rows of one text nearer to each other than this, or all without a place, are told as one."""
 
-_NEVER = np.iinfo(np.int64).min
-
 
 @dataclass(frozen=True)
 class Fold:
-    """Rows told as one: the newest row's id, how many rows, and their span first..last (ns)."""
+    """Rows told as one: the id of the one that leads, how many readings they stand for, their span first..last (ns)."""
 
     node_id: int
     count: int
@@ -27,41 +27,79 @@ class Fold:
 
 
 def fold(view: View, rows: RowFilter, text_id: int, most: int) -> list[Fold]:
-    """Return the passing rows of one text as at most `most` folds, the newest first.
+    """Return the passing rows of one text as folds led by their newest row, the newest first.
 
-    Rows of two layers are never one, nor are two entities; an entity is told by the observations at its place. The work
-    is that of looking at each row once a fold.
+    Rows of two layers or maps are never one, nor are two entities. The work is that of looking at each row once a fold.
+
+    Args:
+        most: folds of observations and the like, and of entities.
     """
     slots = view.slots_of_texts(np.array([text_id], dtype=np.int64))
     slots = slots[view.passes(rows, slots)]
+    ids, last = view.columns["id"], view.columns["last_stamp"]
+    is_thing = view.columns["kind"][slots] == Kind.ENTITY
+    things, others = slots[is_thing], slots[~is_thing]
+    newest = things[np.lexsort((ids[things], last[things]))[::-1][:most]]
+    folds = [_told(view, slot, newest[[at]]) for at, slot in enumerate(newest)]
+    folds += _folds(view, others, -last[others], most)
+    return sorted(folds, key=lambda one: (-one.last, -one.node_id))
+
+
+def fold_newest(view: View, rows: RowFilter, ids: Sequence[int], most: int) -> list[Fold]:
+    """Return those of some rows that pass as at most `most` folds led by their newest row, the newest first."""
+    slots = _passing(view, rows, ids)
+    return _folds(view, slots, -view.columns["last_stamp"][slots], most)
+
+
+def fold_nearest(view: View, rows: RowFilter, ids: Sequence[int], moment: int, most: int) -> list[Fold]:
+    """Return those of some rows that pass as at most `most` folds led by the row nearest to a moment (ns).
+
+    Layers take turns, each with what is nearest in time first, so that a layer of many rows a second leaves room.
+    """
+    slots = _passing(view, rows, ids)
     columns = view.columns
-    ids, first, last = columns["id"][slots], columns["stamp"][slots], columns["last_stamp"][slots]
-    layers, axes = columns["layer"][slots], [columns[name][slots] for name in "xyz"]
-    things = columns["kind"][slots] == Kind.ENTITY
+    apart = np.maximum(np.maximum(columns["stamp"][slots] - moment, moment - columns["last_stamp"][slots]), 0)
+    layers = columns["layer"][slots]
+    nearest = layers[np.argsort(apart, kind="stable")]
+    turns = [_folds(view, slots[of], apart[of], most) for of in (layers == layer for layer in dict.fromkeys(nearest))]
+    return list(islice((one for turn in zip_longest(*turns) for one in turn if one is not None), most))
+
+
+def _passing(view: View, rows: RowFilter, ids: Sequence[int]) -> Slots:
+    slots = view.slots(np.array(ids, dtype=np.int64))
+    slots = slots[slots >= 0]
+    return slots[view.passes(rows, slots)]
+
+
+def _folds(view: View, slots: Slots, order: NDArray[np.int64], most: int) -> list[Fold]:
+    """At most `most` folds of rows, led by their first by order (ns); of equals by the newest id."""
+    columns = view.columns
+    said = columns["text"][slots].astype(np.int64)
+    says = said << 32 | columns["layer"][slots].astype(np.int64) << 16 | columns["map"][slots]
     folds: list[Fold] = []
-    for some in (~things, things):
-        left = some.copy()
-        while len(folds) < most and left.any():
-            lead = _newest(np.where(left, last, _NEVER), ids)
-            near = _near(axes, lead)
-            # Each thing for itself; of the rest what is here in the same layer, and the things here with it.
-            same = left & near & (layers == layers[lead]) if not things[lead] else np.arange(len(slots)) == lead
-            folds.append(Fold(int(ids[lead]), int(same.sum()), int(first[same].min()), int(last[lead])))
-            left &= ~same
-            if not things[lead]:
-                things &= ~near
-    return sorted(folds, key=lambda one: -one.last)
+    while len(slots) and len(folds) < most:
+        equal = np.flatnonzero(order == order.min())
+        lead = equal[columns["id"][slots[equal]].argmax()]
+        alike = np.flatnonzero(says == says[lead])
+        same = alike[_near(view, slots[alike], slots[lead])]
+        folds.append(_told(view, slots[lead], slots[same]))
+        left = np.ones(len(slots), dtype=bool)
+        left[same] = False
+        slots, order, says = slots[left], order[left], says[left]
+    return folds
 
 
-def _newest(last: NDArray[np.int64], ids: NDArray[np.int64]) -> int:
-    equal = np.flatnonzero(last == last.max())
-    return int(equal[ids[equal].argmax()])
+def _told(view: View, lead: np.int64, slots: Slots) -> Fold:
+    columns = view.columns
+    span = int(columns["stamp"][slots].min()), int(columns["last_stamp"][slots].max())
+    return Fold(int(columns["id"][lead]), int(columns["repeats"][slots].sum()), *span)
 
 
-def _near(axes: list[NDArray[np.float64]], row: int) -> NDArray[np.bool_]:
+def _near(view: View, slots: Slots, lead: np.int64) -> NDArray[np.bool_]:
     """Rows within SAME_PLACE of a row; all unknown places are one."""
-    if np.isnan(axes[0][row]):
-        unknown: NDArray[np.bool_] = np.isnan(axes[0])
+    here = [float(view.columns[name][lead]) for name in "xyz"]
+    if np.isnan(here[0]):
+        unknown: NDArray[np.bool_] = np.isnan(view.columns["x"][slots])
         return unknown
-    squares = sum((axis - axis[row]) ** 2 for axis in axes)
+    squares = sum((view.columns[name][slots] - value) ** 2 for name, value in zip("xyz", here, strict=True))
     return np.asarray(squares <= SAME_PLACE**2)

@@ -16,10 +16,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from memory_node.graph import Kind, Node, PositionSource
+from memory_node.graph import EdgeType, Kind, Node, PositionSource
 from memory_node.housekeeping.importance import earned_importance, retrievability, stability
+from memory_node.ingest.entity_table import ELSEWHERE
+from memory_node.retrieval.filters import Resolved
 from memory_node.retrieval.folding import SAME_PLACE, Fold
-from memory_node.storage import nodes, usage, vectors
+from memory_node.retrieval.groups import NEWEST
+from memory_node.storage import edges, nodes, usage, vectors
 
 if TYPE_CHECKING:
     import sqlite3
@@ -28,7 +31,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memory_node.config import Settings
-    from memory_node.retrieval.filters import Resolved
     from memory_node.retrieval.plan import Plan
     from memory_node.retrieval.search import Hit, Searcher
     from memory_node.storage.database import Database
@@ -46,12 +48,19 @@ SPARE = 4
 """Answers prepared beyond the limit, in case some become one or change places."""
 SAME_VIEW = 2.0
 """m: the same words said from places nearer to each other than this are told as one; a robot sees a room from many."""
+GISTS = Resolved(kinds=(int(Kind.GIST),))
+_NOTHING = (0.0, 0.0)
 _WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
 class Ranked:
-    """One answer: its newest row, how many rows it stands for and their span (ns), and the parts of its score, 0..1."""
+    """One answer: the row that leads, how many readings it stands for and their span (ns), and its score, 0..1.
+
+    Attributes:
+        similarity, lexical, importance, recency: parts of the score, of this row; None where one had no part.
+        shown: of an entity, the observations there that say no more than its name; they are no answers besides it.
+    """
 
     node: Node
     count: int
@@ -62,6 +71,7 @@ class Ranked:
     lexical: float | None
     importance: float
     recency: float
+    shown: tuple[Ranked, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -82,6 +92,14 @@ class _Found(NamedTuple):
     lexical: float | None
 
 
+class _Scored(NamedTuple):
+    """What was found, its relevance, and where in the order the best of its rows stands."""
+
+    order: tuple[float, float, int]
+    relevance: float
+    found: _Found
+
+
 def rank(
     searcher: Searcher, db: Database, settings: Settings, asked: Asked, limit: int, plan: Plan | None = None
 ) -> list[Ranked]:
@@ -92,10 +110,16 @@ def rank(
         plan: filled with what the searches did.
     """
     with db.read() as conn:
-        # By meaning alone the order is the index's own, unless importance or recency change it.
-        alone = not asked.query and not settings.importance_weight and not settings.recency_weight
-        found, weight = _found(searcher, conn, asked, limit + SPARE if alone else max(POOL, 2 * limit), plan)
-        return _told(searcher, conn, settings, asked, _scored(conn, settings, asked, found, weight), limit)
+        # By meaning alone the order is the index's own, unless importance, recency or summaries change it.
+        alone = not (asked.query or _weighed(settings) or int(Kind.GIST) in asked.resolved.kinds)
+        pool = limit + SPARE if alone else max(POOL, 2 * limit)
+        while True:
+            found, weight = _found(searcher, conn, asked, pool, plan)
+            scored = _scored(searcher, conn, settings, asked, found, weight)
+            answers = _told(searcher, conn, settings, asked, scored, limit)
+            if len(answers) >= limit or len(found) < pool:
+                return answers
+            pool *= 4  # many became one
 
 
 def relevance(similarity: float | None, lexical: float | None, weight: float) -> float:
@@ -154,20 +178,39 @@ def _similarities(
 
 
 def _scored(
-    conn: sqlite3.Connection, settings: Settings, asked: Asked, found: Sequence[_Found], weight: float
-) -> list[tuple[float, _Found]]:
-    """Score and hit, the best first; importance and recency are those of the hit's newest row."""
-    relevant = [relevance(one.similarity, one.lexical, weight) for one in found]
-    if settings.importance_weight or settings.recency_weight:
-        worth = _worth(conn, settings, asked.now, [one.hit.node_ids[0] for one in found])
-        relevant = [
-            fused(settings, value, *worth.get(one.hit.node_ids[0], (0.0, 0.0)))
-            for value, one in zip(relevant, found, strict=True)
-        ]
-    scored = list(zip(relevant, found, strict=True))
-    # Opposite meanings all have relevance 0, and are still more or less alike.
-    scored.sort(key=lambda pair: (-pair[0], -(pair[1].similarity or 0.0), -pair[1].hit.node_ids[0]))
-    return scored
+    searcher: Searcher,
+    conn: sqlite3.Connection,
+    settings: Settings,
+    asked: Asked,
+    found: Sequence[_Found],
+    weight: float,
+) -> list[_Scored]:
+    """What was found by the best that any of its newest rows can be, the best first."""
+    ids = [id_ for one in found for id_ in one.hit.node_ids]
+    gists = set(searcher.passing(GISTS, ids)) if int(Kind.GIST) in asked.resolved.kinds else set()
+    worth = _worth(conn, settings, asked.now, ids) if _weighed(settings) else {}
+    scored = []
+    for one in found:
+        value = relevance(one.similarity, one.lexical, weight)
+        best, id_ = max(
+            (_score(settings, value, worth.get(id_, _NOTHING), id_ in gists), id_) for id_ in one.hit.node_ids
+        )
+        scored.append(_Scored(_order(best, one.similarity, id_), value, one))
+    return sorted(scored, key=lambda one: one.order)
+
+
+def _weighed(settings: Settings) -> bool:
+    return settings.importance_weight > 0.0 or settings.recency_weight > 0.0
+
+
+def _score(settings: Settings, relevance: float, worth: tuple[float, float], is_gist: bool) -> float:
+    """Score of a row from its own parts; worth is its importance and recency."""
+    return min(max(fused(settings, relevance, *worth) * (SUMMARY if is_gist else 1.0), 0.0), 1.0)
+
+
+def _order(score: float, similarity: float | None, id_: int) -> tuple[float, float, int]:
+    """The best first; opposite meanings all have relevance 0, and are still more or less alike; then the newest."""
+    return -score, -(similarity or 0.0), -id_
 
 
 def _worth(
@@ -188,44 +231,86 @@ def _told(
     conn: sqlite3.Connection,
     settings: Settings,
     asked: Asked,
-    scored: Sequence[tuple[float, _Found]],
+    scored: Sequence[_Scored],
     limit: int,
 ) -> list[Ranked]:
-    """The best hits as answers: a text at several places is several, near-identical ones are one."""
+    """The best as answers: a text at several places is several, near-identical ones are one."""
     answers: list[Ranked] = []
     at = 0
-    # Most often the first round fills the list; another follows where answers became one.
-    while len(answers) < limit and at < len(scored):
-        some, at = scored[at : at + limit + SPARE], at + limit + SPARE
-        folds: list[tuple[float, _Found, Fold]] = []
-        for score, found in some:
-            if found.hit.total == 1:
-                folds.append((score, found, Fold(found.hit.node_ids[0], 1, 0, 0)))
-            elif len(folds) < 2 * limit:
-                folds += [(score, found, one) for one in searcher.folds(found.hit.text_id, asked.resolved, limit)]
-        rows = {node.id: node for node in nodes.fetch(conn, [one.node_id for _, _, one in folds])}
+    # The newest place of a text is its best, unless rows are weighed; then it is among those of the rows of the hit.
+    places = max(limit, NEWEST) if _weighed(settings) else limit
+    # Most often the first round fills the list; another follows where answers became one, or some may still be better.
+    while at < len(scored) and (len(answers) < limit or scored[at].order < _place(answers[limit - 1])):
+        folds: list[tuple[_Scored, Fold]] = []
+        end = min(at + limit + SPARE, len(scored))
+        while at < end and len(folds) < 2 * limit + SPARE:
+            folds += [(scored[at], one) for one in _folds(searcher, asked, scored[at].found.hit, places)]
+            at += 1
+        rows = {node.id: node for node in nodes.fetch(conn, [one.node_id for _, one in folds])}
         worth = _worth(conn, settings, asked.now, rows)
-        there = (row for row in folds if row[2].node_id in rows)
-        answers += [_ranked(rows[one.node_id], one, score, found, *worth[one.node_id]) for score, found, one in there]
-        answers = _distinct(answers)
-    answers.sort(key=lambda answer: -answer.score)
+        there = (pair for pair in folds if pair[1].node_id in rows)
+        answers += [_ranked(settings, rows[fold.node_id], fold, of, worth[fold.node_id]) for of, fold in there]
+        answers = _led_by_things(conn, _distinct(sorted(answers, key=_place)), asked.resolved)
     return answers[:limit]
 
 
-def _ranked(node: Node, one: Fold, score: float, found: _Found, importance: float, recency: float) -> Ranked:
-    single = one.count == 1
-    score *= SUMMARY if node.kind is Kind.GIST else 1.0
+def _folds(searcher: Searcher, asked: Asked, hit: Hit, most: int) -> list[Fold]:
+    """A hit place by place; what is one row is told by that row."""
+    return [Fold(hit.node_ids[0], 0, 0, 0)] if hit.total == 1 else searcher.folds(hit.text_id, asked.resolved, most)
+
+
+def _ranked(settings: Settings, node: Node, fold: Fold, of: _Scored, worth: tuple[float, float]) -> Ranked:
+    alone = fold.count == 0
     return Ranked(
         node=node,
-        count=node.repeats if single else max(one.count, node.repeats),
-        first=node.stamp if single else one.first,
-        last=node.last_stamp if single else one.last,
-        score=min(max(score, 0.0), 1.0),
-        similarity=found.similarity,
-        lexical=found.lexical,
-        importance=importance,
-        recency=recency,
+        count=node.repeats if alone else fold.count,
+        first=node.stamp if alone else fold.first,
+        last=node.last_stamp if alone else fold.last,
+        score=_score(settings, of.relevance, worth, node.kind is Kind.GIST),
+        similarity=of.found.similarity,
+        lexical=of.found.lexical,
+        importance=worth[0],
+        recency=worth[1],
     )
+
+
+def _place(answer: Ranked) -> tuple[float, float, int]:
+    return _order(answer.score, answer.similarity, answer.node.id)
+
+
+def _led_by_things(conn: sqlite3.Connection, answers: Sequence[Ranked], resolved: Resolved) -> list[Ranked]:
+    """Answers, with sightings of an entity at its place that say its name told by the entity alone.
+
+    An entity has the count and span of all its sightings, and of those in the window where the filter has one.
+    """
+    things = {one.node.id: one for one in answers if one.node.kind is Kind.ENTITY}
+    others = {one.node.id: one for one in answers if one.node.kind is Kind.OBSERVATION} if things else {}
+    shown: dict[int, list[Ranked]] = {}
+    for thing, id_ in edges.pairs(conn, others, EdgeType.OBSERVED_IN) if others else ():
+        if thing in things and id_ in others and _shows(others[id_].node, things[thing].node):
+            shown.setdefault(thing, []).append(others.pop(id_))
+    windowed = not (resolved.after is resolved.before is resolved.episodes is None)
+    told = []
+    for answer in answers:
+        new = shown.get(answer.node.id)
+        if new:
+            answer = replace(answer, shown=(*answer.shown, *new))
+            if windowed:
+                first, last = min(one.first for one in answer.shown), max(one.last for one in answer.shown)
+                answer = replace(answer, count=sum(one.count for one in answer.shown), first=first, last=last)
+        if answer.node.kind is not Kind.OBSERVATION or answer.node.id in others or not things:
+            told.append(answer)
+    return told
+
+
+def _shows(sighting: Node, thing: Node) -> bool:
+    """Whether a sighting of an entity says its name alone, and is where the entity is now."""
+    if _words(sighting) != _words(thing) or sighting.map_id != thing.map_id:
+        return False
+    if sighting.position is None or thing.position is None:
+        return sighting.position is thing.position
+    seen_from = sighting.position_source is thing.position_source is PositionSource.OBSERVER
+    return math.dist(sighting.position, thing.position) <= (SAME_VIEW if seen_from else ELSEWHERE)
 
 
 def _distinct(answers: Sequence[Ranked]) -> list[Ranked]:
@@ -233,7 +318,7 @@ def _distinct(answers: Sequence[Ranked]) -> list[Ranked]:
     kept: list[Ranked] = []
     known: dict[tuple[str, ...], list[int]] = {}
     for new in answers:
-        said = (new.node.layer, *_WORD.findall((new.node.text or "").casefold()))
+        said = (new.node.layer, *_words(new.node))
         alike = known.setdefault(said, [])
         for place in alike:
             old = kept[place]
@@ -246,6 +331,10 @@ def _distinct(answers: Sequence[Ranked]) -> list[Ranked]:
                 alike.append(len(kept))
             kept.append(new)
     return kept
+
+
+def _words(node: Node) -> list[str]:
+    return _WORD.findall((node.text or "").casefold())
 
 
 def _together(one: Node, other: Node) -> bool:

@@ -144,7 +144,8 @@ def _matches(
     if int(Kind.OBSERVATION) not in resolved.kinds:
         return []
     kept: dict[int, Match] = {}
-    for match in [as_matches.of_ranked(answer) for answer in answers if answer.node.kind is Kind.OBSERVATION][:limit]:
+    spoken = [one for answer in answers for one in (answer, *answer.shown) if one.node.kind is Kind.OBSERVATION]
+    for match in map(as_matches.of_ranked, spoken[:limit]):
         kept.setdefault(match.id, match)
         if match.layer == EVENTS_LAYER:
             for other in _around_event(context, conn, match, resolved, limit):

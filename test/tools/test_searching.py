@@ -77,7 +77,7 @@ def test_counts_and_spans_are_those_of_the_window(memory: Memory, clock: FakeClo
 
 def test_observations_gists_and_entities_are_one_list_and_kinds_can_be_chosen(morning: Memory) -> None:
     everything = {match.kind for match in morning.semantic_search("kitchen oven", 20).matches}
-    assert everything == {"observation", "gist"}  # things are told by their sightings while those are there
+    assert everything == {"observation", "gist", "entity"}
     gists = morning.semantic_search("kitchen oven", filter=Filter(kinds=("gist",))).matches
     assert {match.kind for match in gists} == {"gist"}
     things = morning.semantic_search("red mug", filter=Filter(kinds=("entity",))).matches
