@@ -93,7 +93,8 @@ class MemoryClient:
 def fill(message: Any, arguments: Mapping[str, Any]) -> Any:
     """Set the fields of a request from JSON and return it.
 
-    [x, y] or [x, y, z] is a point in the memory's frame, a number as a time is Unix seconds, null leaves a default.
+    [x, y, z], or [x, y] of a region, is a point in the memory's frame, a number as a time is Unix seconds, null leaves
+    a default.
 
     Raises:
         AttributeError, AssertionError, TypeError, ValueError: no such field, or a value that does not fit.
@@ -103,6 +104,9 @@ def fill(message: Any, arguments: Mapping[str, Any]) -> Any:
         if value is None:
             continue
         if isinstance(field, PointStamped):
+            least = 2 if hasattr(message, "use_z") else 3
+            if not least <= len(value) <= 3:
+                raise ValueError(f"{name}: got {value}, allowed is {'[x, y] or ' if least == 2 else ''}[x, y, z]")
             field.point = Point(**{axis: float(number) for axis, number in zip("xyz", value, strict=False)})
             for flag, on in (("use_z", len(value) > 2), ("has_position", True)):
                 if hasattr(message, flag):

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from memory_node.errors import InvalidArgument
+from memory_node.errors import InvalidArgument, shown
+from memory_node.retrieval.filters import checked_names, some
 from memory_node.storage import body, nodes, sessions
 from memory_node.tools.context import ToolContext
 from memory_node.tools.results import BodyReading, BodyStatusResult
@@ -76,12 +77,10 @@ def _comparable_since(conn: sqlite3.Connection) -> int:
 
 
 def _check_layers(conn: sqlite3.Connection, layers: Sequence[str]) -> None:
-    if isinstance(layers, str):
-        raise InvalidArgument("layers", f"got the string {layers!r}, allowed is a list of names")
     known = nodes.layers(conn)
-    internal = [name for name, layer in known.items() if layer.internal]
-    for name in layers:
+    internal = sorted(name for name, layer in known.items() if layer.internal)
+    for name in checked_names(layers, "layers"):
         if name not in internal:
-            there = f"internal layers are {', '.join(sorted(internal))}" if internal else "no internal layer is known"
+            there = f"internal layers are {some(internal)}" if internal else "no internal layer is known"
             kind = "is a layer of perception" if name in known else "no such layer"
-            raise InvalidArgument("layers", f"{name!r}: {kind}; {there}")
+            raise InvalidArgument("layers", f"{shown(name)}: {kind}; {there}")

@@ -76,9 +76,9 @@ def _names(description: str, **more: Any) -> dict[str, Any]:
     return {"type": "array", "items": {"type": "string", **more}, "description": description}
 
 
-def _point(description: str) -> dict[str, Any]:
+def _point(description: str, least: int = 2) -> dict[str, Any]:
     return {
-        "type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 3, "description": description,
+        "type": "array", "items": {"type": "number"}, "minItems": least, "maxItems": 3, "description": description,
     }  # fmt: skip
 
 
@@ -209,7 +209,7 @@ TOOLS: tuple[Tool, ...] = (
         {
             "text": _text("What to remember."),
             "layer": _text("Layer to store it in; empty is notes."),
-            "position": _point("[x, y, z] of what it is about, m; left out: where the robot is."),
+            "position": _point("[x, y, z] of what it is about, m; left out: where the robot is.", least=3),
             "stamp": {**_TIME, "description": f"When it happened: {_FORMS}; left out: now."},
             "confidence": _number("How sure it is, 0 to 1.", minimum=0, maximum=1),
             "importance": _number("How much it matters, 0 to 1.", minimum=0, maximum=1),

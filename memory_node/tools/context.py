@@ -98,7 +98,7 @@ class ToolContext:
         settings = self.settings
         with self.db.read() as conn:
             return filters.resolve(
-                filter or Filter(),
+                Filter() if filter is None else filter,
                 conn,
                 kinds=kinds,
                 now_ns=self.now_ns(),

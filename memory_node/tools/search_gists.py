@@ -32,7 +32,7 @@ def search_gists(
         InvalidArgument: naming the argument.
     """
     limit, query = checked_limit(limit), checked_query(query)
-    filter = filter or Filter()
+    filter = Filter() if filter is None else filter
     resolved = context.resolve(filter, (Kind.GIST,))
     if query:
         answers, message = ask(context, query, None, resolved, limit + 1, layers=filter.layers)

@@ -45,7 +45,7 @@ def semantic_search(
     """
     limit, query = checked_limit(limit), checked_query(query)
     direction = checked_vector(context, vector)
-    filter = filter or Filter()
+    filter = Filter() if filter is None else filter
     resolved = context.resolve(filter, KINDS)
     plan = Plan()
     answers, message = ask(context, query, direction, resolved, limit + 1, plan, filter.layers)

@@ -37,7 +37,7 @@ def spatial_query(
         InvalidArgument: naming the argument.
     """
     limit, where, within = checked_limit(limit), checked_center(center), checked_amount(radius, "radius")
-    filter = filter or Filter()
+    filter = Filter() if filter is None else filter
     resolved = context.resolve(filter, (Kind.OBSERVATION,))
     rows = summaries.without_gists(resolved)
     near: list[tuple[int, float]] = []

@@ -45,7 +45,7 @@ def temporal_query(
         InvalidArgument: naming the argument.
     """
     limit, newest_first = checked_limit(limit), _newest_first(order)
-    filter = filter or Filter()
+    filter = Filter() if filter is None else filter
     now = context.now_ns()
     window = _since(context.resolve(filter, (Kind.OBSERVATION,)), last_n_minutes, now)
     rows = summaries.without_gists(window)

@@ -73,6 +73,9 @@ def test_json_becomes_fields() -> None:
     assert fill(srv.SpatialQuery.Request(), {"center": [1, 2, 3]}).use_z
     note = fill(srv.StoreMemory.Request(), {"position": [1, 2, 3], "stamp": 1.5, "metadata": {"a": 1}, "layer": None})
     assert note.has_position and note.position.point.z == 3.0 and note.metadata == '{"a": 1}'
+    for wrong in ([1, 2], [1, 2, 3, 4], [1]):
+        with pytest.raises(ValueError, match="position: got"):
+            fill(srv.StoreMemory.Request(), {"position": wrong})
     assert (note.stamp.sec, note.stamp.nanosec) == (1, 500_000_000)
 
 

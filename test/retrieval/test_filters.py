@@ -73,5 +73,5 @@ def test_times_become_nanoseconds_and_zero_is_a_time(world: World) -> None:
 def test_f11_what_is_wrong_is_named(world: World, argument: str, wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidArgument) as caught:
         world.resolved(Filter(**wrong))
-    assert caught.value.argument == argument
-    assert str(caught.value).startswith(argument)
+    assert caught.value.argument == f"filter.{argument}"
+    assert str(caught.value).startswith(f"filter.{argument}: ")

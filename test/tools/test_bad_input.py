@@ -135,6 +135,11 @@ WRONG: list[tuple[str, Ask]] = [
     ("layers", lambda m: m.body_status(["no such"])),
     ("layers", lambda m: m.body_status(["scene"])),
     ("layers", lambda m: m.body_status("battery")),
+    ("layers", lambda m: m.body_status(None)),
+    ("layers", lambda m: m.body_status(5)),
+    ("layers", lambda m: m.body_status([[1]])),
+    ("layers", lambda m: m.body_status("x" * 1_000_000)),
+    ("layers", lambda m: m.body_status(["x" * 1_000_000])),
     ("vector", lambda m: m.semantic_search(vector=[math.nan] * 64)),
     ("vector", lambda m: m.semantic_search(vector=[0.0] * 64)),
     ("vector", lambda m: m.semantic_search(vector=[1.0] * 3)),
@@ -162,30 +167,48 @@ def test_f11_a_wrong_argument_is_named(morning: Memory, argument: str, ask: Ask)
         ask(morning)
     assert caught.value.argument == argument
     assert str(caught.value).startswith(f"{argument}: ")
+    assert len(str(caught.value)) < 1000
 
 
 FILTERS: list[tuple[str, Filter]] = [
-    ("layers", Filter(layers=("no such",))),
-    ("kinds", Filter(kinds=("thing",))),
-    ("time_after", Filter(time_after="soon")),
-    ("time_before", Filter(time_before="later")),
-    ("time_after", Filter(time_after="-1m", time_before="-2m")),
-    ("center", Filter(center=(math.nan, 0.0), radius=1.0)),
-    ("radius", Filter(center=(0.0, 0.0), radius=-1.0)),
-    ("radius", Filter(center=(0.0, 0.0))),
-    ("episode_id", Filter(episode_id=12345)),
-    ("min_confidence", Filter(min_confidence=1.5)),
-    ("min_confidence", Filter(min_confidence=10**5000)),
-    ("episode_id", Filter(episode_id=10**30)),
-    ("episode_id", Filter(episode_id=-1)),
-    ("center", Filter(center=(10**400, 0.0), radius=1.0)),
-    ("center", Filter(center="here", radius=1.0)),  # type: ignore[arg-type]
-    ("radius", Filter(center=(0.0, 0.0), radius=10**400)),
-    ("time_after", Filter(time_after="1e999999999")),
-    ("time_before", Filter(time_before=10**5000)),
-    ("layers", Filter(layers=("x" * 1_000_000,))),
-    ("map_id", Filter(map_id="attic")),
-    ("frame", Filter(center=(0.0, 0.0), radius=1.0, frame="odom")),
+    ("filter.layers", Filter(layers=("no such",))),
+    ("filter.kinds", Filter(kinds=("thing",))),
+    ("filter.time_after", Filter(time_after="soon")),
+    ("filter.time_before", Filter(time_before="later")),
+    ("filter.time_after", Filter(time_after="-1m", time_before="-2m")),
+    ("filter.center", Filter(center=(math.nan, 0.0), radius=1.0)),
+    ("filter.radius", Filter(center=(0.0, 0.0), radius=-1.0)),
+    ("filter.radius", Filter(center=(0.0, 0.0))),
+    ("filter.episode_id", Filter(episode_id=12345)),
+    ("filter.min_confidence", Filter(min_confidence=1.5)),
+    ("filter.min_confidence", Filter(min_confidence=10**5000)),
+    ("filter.episode_id", Filter(episode_id=10**30)),
+    ("filter.episode_id", Filter(episode_id=-1)),
+    ("filter.center", Filter(center=(10**400, 0.0), radius=1.0)),
+    ("filter.center", Filter(center="here", radius=1.0)),  # type: ignore[arg-type]
+    ("filter.radius", Filter(center=(0.0, 0.0), radius=10**400)),
+    ("filter.time_after", Filter(time_after="1e999999999")),
+    ("filter.time_before", Filter(time_before=10**5000)),
+    ("filter.layers", Filter(layers=("x" * 1_000_000,))),
+    ("filter.map_id", Filter(map_id="attic")),
+    ("filter.frame", Filter(center=(0.0, 0.0), radius=1.0, frame="odom")),
+    ("filter.kinds", Filter(kinds=None)),  # type: ignore[arg-type]
+    ("filter.kinds", Filter(kinds=5)),  # type: ignore[arg-type]
+    ("filter.kinds", Filter(kinds=([1],))),  # type: ignore[arg-type]
+    ("filter.kinds", Filter(kinds="observation")),  # type: ignore[arg-type]
+    ("filter.layers", Filter(layers=5)),  # type: ignore[arg-type]
+    ("filter.layers", Filter(layers=None)),  # type: ignore[arg-type]
+    ("filter.layers", Filter(layers=([1],))),  # type: ignore[arg-type]
+    ("filter.layers", Filter(layers="x" * 1_000_000)),  # type: ignore[arg-type]
+    ("filter.radius", Filter(center=(0.0, 0.0), radius="x")),  # type: ignore[arg-type]
+    ("filter.radius", Filter(center=(0.0, 0.0), radius=[])),  # type: ignore[arg-type]
+    ("filter.min_confidence", Filter(min_confidence=None)),  # type: ignore[arg-type]
+    ("filter.min_confidence", Filter(min_confidence="x")),  # type: ignore[arg-type]
+    ("filter.map_id", Filter(map_id=[])),  # type: ignore[arg-type]
+    ("filter.map_id", Filter(map_id={})),  # type: ignore[arg-type]
+    ("filter", 5),  # type: ignore[list-item]
+    ("filter", {"layers": ["scene"]}),  # type: ignore[list-item]
+    ("filter", "scene"),  # type: ignore[list-item]
 ]
 FILTERED: dict[str, Callable[[Memory, Filter], Any]] = {
     "semantic_search": lambda memory, filter: memory.semantic_search("mug", filter=filter),
@@ -242,10 +265,12 @@ CALLS = [
     ("semantic_search", {"query": "mug", "limit": True}, "limit: got True"),
     ("semantic_search", {"query": "mug", "filter": {"layer": "x"}}, "filter.layer: no such argument"),
     ("semantic_search", {"query": "mug", "filter": {"layers": "x"}}, "filter.layers: got 'x', allowed is array"),
-    ("semantic_search", {"query": "mug", "filter": {"layers": ["x"]}}, "layers: no layer"),
+    ("semantic_search", {"query": "mug", "filter": {"layers": ["x"]}}, "filter.layers: no layer"),
     ("semantic_search", {"query": "mug", "filter": {"kinds": ["thing"]}}, "filter.kinds: got 'thing', allowed is"),
-    ("semantic_search", {"query": "mug", "filter": {"time_after": "soon"}}, "time_after: can't read 'soon'"),
+    ("semantic_search", {"query": "mug", "filter": {"time_after": "soon"}}, "filter.time_after: can't read 'soon'"),
     ("spatial_query", {"center": [1.0, 2.0]}, "radius: is missing"),
+    ("spatial_query", {"center": [0, 0], "radius": 1, "filter": {"center": [0, 0]}}, "filter.radius: is needed with"),
+    ("store_specific_memory", {"text": "x", "position": [1, 2]}, "position: got (1, 2)"),
     ("spatial_query", {"center": ["a", 2.0], "radius": 1.0}, "center: got 'a', allowed is number"),
     ("spatial_query", {"center": [1.0], "radius": 1.0}, "center: got"),
     ("temporal_query", {"order": "up"}, "order: got 'up', allowed is one of newest, oldest"),
@@ -291,3 +316,16 @@ def test_f11_what_nobody_thought_of_comes_back_as_a_text_too(morning: Memory, ca
 def test_f11_nan_in_json_is_named(morning: Memory) -> None:
     arguments = json.dumps({"center": [math.nan, 0.0], "radius": 1.0})
     assert morning.call_tool("spatial_query", arguments).startswith("Error: center: got")  # type: ignore[arg-type]
+
+
+def test_an_unknown_layer_among_many_of_long_names_is_refused_in_a_bounded_text(memory: Memory) -> None:
+    for i in range(60):
+        memory.record("x", layer=f"{'l' * 150}{i}")
+        memory.record_body_state("x", f"{'b' * 150}{i}", 1.0)
+    memory.flush()
+    unknown = {"temporal_query": {"filter": {"layers": ["y" * 500_000]}}, "body_status": {"layers": ["y" * 500_000]}}
+    for name, arguments in unknown.items():
+        answer = memory.call_tool(name, arguments)
+        assert answer.startswith("Error: ") and len(answer) < 1200
+    assert "and 100 more" in memory.call_tool("temporal_query", {"filter": {"layers": ["y"]}})
+    assert "and 40 more" in memory.call_tool("body_status", {"layers": ["y"]})
