@@ -234,6 +234,8 @@ class EmbeddingQueue:
 
     def _embed_ahead(self) -> None:
         """Embed short texts that questions may need, at least a few of them, until other texts wait again."""
+        if self._closing.is_set():
+            return
         with self._db.read() as conn:
             names = self._ahead(conn)
         with self._cache_lock:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -122,7 +123,7 @@ def sharpened(embed: Embed, concept: str, plain: Mapping[str, float]) -> Mapping
 
 def asked_of(conn: sqlite3.Connection) -> list[str]:
     """Return the texts that `sharpened` has embedded of the labels of entities, of so many as a memory can keep."""
-    names = dict.fromkeys(name for label in entities.labels(conn)[:MOST_LABELS] for name in _names(label))
+    names = dict.fromkeys(name for label in entities.labels(conn, MOST_LABELS) for name in _names(label))
     return _texts(list(names))
 
 
@@ -135,8 +136,9 @@ def pictured(embed: Embed, names: Sequence[str]) -> NDArray[np.float32] | None:
     return np.asarray(both / np.linalg.norm(both, axis=1, keepdims=True))
 
 
-def _names(label: str) -> list[str]:
-    return concepts.names(label)[:MOST_NAMES]
+@lru_cache(maxsize=4096)
+def _names(label: str) -> tuple[str, ...]:
+    return tuple(concepts.names(label)[:MOST_NAMES])
 
 
 def _texts(names: Sequence[str]) -> list[str]:

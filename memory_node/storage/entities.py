@@ -260,16 +260,16 @@ def get_many(conn: sqlite3.Connection, ids: Iterable[int]) -> list[Entity]:
     return [found[id_] for id_ in wanted if id_ in found]
 
 
-def labels(conn: sqlite3.Connection) -> list[str]:
-    """Return the distinct labels of all entities."""
+def labels(conn: sqlite3.Connection, most: int = -1) -> list[str]:
+    """Return the distinct labels of all entities in alphabetical order, at most so many; -1: all."""
     # From label to label along the index: the work is that of the labels, not of the entities.
     sql = """WITH RECURSIVE known (label) AS (
                  SELECT min(label) FROM entity WHERE merged_into = 0
                  UNION ALL
                  SELECT (SELECT min(label) FROM entity WHERE merged_into = 0 AND label > known.label)
-                 FROM known WHERE known.label IS NOT NULL)
+                 FROM known WHERE known.label IS NOT NULL LIMIT ?)
              SELECT label FROM known WHERE label IS NOT NULL"""
-    return [row[0] for row in conn.execute(sql)]
+    return [row[0] for row in conn.execute(sql, (most,))]
 
 
 def of_type(conn: sqlite3.Connection, name: str) -> list[int]:

@@ -447,3 +447,11 @@ def test_closing_does_not_wait_for_a_slow_language_model(scene: Scene) -> None:
     finally:
         release.set()
     assert scene.known() == []
+
+
+def test_labels_stand_in_order_and_as_many_as_are_asked_for(scene: Scene) -> None:
+    scene.look(("cup", A), ("bowl", NEARBY), ("sofa", (5.0, 0.0, 0.5)), ("cup", (8.0, 0.0, 0.5)))
+    with scene.db.read() as conn:
+        assert entities.labels(conn) == ["bowl", "cup", "sofa"]
+        assert entities.labels(conn, 2) == ["bowl", "cup"]
+        assert entities.labels(conn, 0) == []
