@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+READ_AT_ONCE = 12_000
+"""Characters of rows, with what is told of them, that a summarizer is sure to read at once."""
+
+
 @runtime_checkable
 class Clock(Protocol):
     """The time that rows are stamped and aged with (ROS time in the node)."""

@@ -17,8 +17,9 @@ from memory_node.errors import StorageError
 from memory_node.housekeeping import episodes as episode_keeping
 from memory_node.housekeeping.consolidation import Consolidation, consolidate
 from memory_node.housekeeping.duplicates import store_note
-from memory_node.housekeeping.entities import MergeEntities, NameThings, split_entity
+from memory_node.housekeeping.entities import MergeEntities, split_entity
 from memory_node.housekeeping.importance import BLOCK, MAX_WAITING, Recalls
+from memory_node.housekeeping.name_things import NameThings
 from memory_node.housekeeping.runtime import Job, JobContext, JobRunner, JobState
 from memory_node.housekeeping.schedule import standard_jobs
 from memory_node.index.projections import Projections

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from memory_node.graph import NO_ID, EdgeType, Kind, Tier
-from memory_node.housekeeping.ages import Ages
+from memory_node.housekeeping.ages import NEVER, Ages
 from memory_node.housekeeping.centroids import is_past
 from memory_node.housekeeping.gists import Gists, groups
+from memory_node.housekeeping.name_things import NameThings
 from memory_node.housekeeping.runtime import JobContext, StepResult
 from memory_node.storage import jobs, nodes, vectors
 from memory_node.storage.ids import id_table
@@ -26,7 +27,7 @@ LOOKED_AT = 200
 WAITING = 1000
 """Gists too young for their rows to be archived beyond which no new ones are looked at."""
 REWRITE_PATIENCE = 86_400.0
-"""s: how long the rows of a gist keep their texts for a language model that doesn't answer."""
+"""s: how long the rows of a gist keep their texts for a language model that doesn't answer, or is slow to read."""
 FULL, EMPTIED = 1.0, 0.95
 """Shares of max_db_mb at which removal begins, and at which it is enough."""
 
@@ -80,32 +81,43 @@ def _summarised(
 ) -> _Batch | None:
     """Members of gists whose newest row is old enough: of those that waited, then of new ones in order of id."""
     done, ids, waiting = cursor["id"], list[int](), list[int]()
-    for gist_id, is_old in _candidates(conn, cursor, context, ages):
+    for gist_id, is_old, read in _candidates(conn, cursor, context, ages):
         if len(ids) >= CHUNK and gist_id > done:
             break
         done = max(done, gist_id)
         if not is_old or len(ids) >= CHUNK:
             waiting.append(gist_id)
             continue
-        members = conn.execute(
-            f"SELECT target FROM edge WHERE source = ? AND type = {int(EdgeType.SUMMARIZES)}"
-            f" AND (SELECT tier FROM node WHERE node.id = edge.target) < {int(Tier.ARCHIVED)} LIMIT {CHUNK}",
-            (gist_id,),
-        ).fetchall()
-        ids += [row[0] for row in members]
-        if len(members) == CHUNK:
+        members = _members(conn, gist_id, read)
+        ids += [id_ for id_, unread in members if not unread]
+        if len(members) == CHUNK or any(unread for _, unread in members):
             waiting.append(gist_id)
     after = {**cursor, "id": done, "waiting": waiting}
     return _Batch(ids, cursor=after) if ids or after != cursor else None
 
 
+def _members(conn: sqlite3.Connection, gist_id: int, read: int) -> list[tuple[int, bool]]:
+    """The next members of a gist to archive, and whether a language model shall read them first.
+
+    Those are rows after `read` whose text shows no thing yet.
+    """
+    unread = f"""node.id > ? AND text_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM edge AS sighting
+        WHERE sighting.target = node.id AND sighting.type = {int(EdgeType.OBSERVED_IN)})"""
+    return conn.execute(
+        f"SELECT node.id, {unread} FROM edge CROSS JOIN node ON node.id = edge.target"
+        f" WHERE source = ? AND edge.type = {int(EdgeType.SUMMARIZES)} AND tier < {int(Tier.ARCHIVED)} LIMIT {CHUNK}",
+        (read, gist_id),
+    ).fetchall()
+
+
 def _candidates(
     conn: sqlite3.Connection, cursor: dict[str, Any], context: JobContext, ages: Ages
-) -> Iterator[tuple[int, bool]]:
-    """Gists whose rows may have to be archived, and whether those are old enough."""
+) -> Iterator[tuple[int, bool, int]]:
+    """Gists whose rows may have to be archived, whether those are old enough, and the row up to which all may go."""
     wait = context.settings().archive_after_seconds
     patient = max(wait, REWRITE_PATIENCE) if context.summarizer is not None else wait
     unfinished = jobs.cursor(conn, Gists.name).get("gist", NO_ID)
+    read = jobs.cursor(conn, NameThings.name).get("newest", NO_ID)
     columns = """SELECT id, (SELECT session_id FROM node WHERE node.id = gist.id),
         (SELECT last_stamp FROM node WHERE node.id = gist.id), rewrite FROM gist"""
     waiting = cursor["waiting"]
@@ -115,7 +127,9 @@ def _candidates(
     if len(waiting) < WAITING:
         rows += conn.execute(new, (cursor["id"],))
     for gist_id, session_id, newest, rewrite in rows:
-        yield gist_id, gist_id != unfinished and newest <= ages.cutoff(session_id, patient if rewrite else wait)
+        is_old = newest <= ages.cutoff(session_id, patient if rewrite else wait)
+        is_late = newest <= ages.cutoff(session_id, patient)
+        yield gist_id, gist_id != unfinished and is_old, NEVER if is_late else read
 
 
 def _readings(conn: sqlite3.Connection, context: JobContext, ages: Ages) -> _Batch | None:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from memory_node.errors import SummarizerError
+from memory_node.errors import ConstraintError, StorageError, SummarizerError, SummarizerUnreachable
 from memory_node.housekeeping.runtime import JobContext
 
 Answer = TypeVar("Answer")
@@ -20,6 +20,8 @@ LOOK = 0.05
 
 def ask(context: JobContext, name: str, question: Callable[[], Answer]) -> Answer | None:
     """Ask in a thread of its own and return the answer; None: the memory closes.
+
+    Other jobs may run meanwhile, so what was read before may be gone afterwards.
 
     Raises:
         SummarizerError: it took longer than MAX_WAIT. What question raises is raised here.
@@ -36,12 +38,18 @@ def ask(context: JobContext, name: str, question: Callable[[], Answer]) -> Answe
     thread = threading.Thread(target=work, name="summarizer", daemon=True)
     thread.start()
     patience = time.monotonic() + MAX_WAIT
-    while thread.is_alive():
-        if context.closing.is_set():
-            return None
-        if time.monotonic() > patience:
-            raise SummarizerError(f"{name} took longer than {MAX_WAIT:.0f} s")
-        thread.join(LOOK)
+    with context.aside():
+        while thread.is_alive():
+            if context.closing.is_set():
+                return None
+            if time.monotonic() > patience:
+                raise SummarizerError(f"{name} took longer than {MAX_WAIT:.0f} s")
+            thread.join(LOOK)
     if problem:
         raise problem[0]
     return answers[0]
+
+
+def is_outage(error: Exception) -> bool:
+    """Tell whether an error says nothing of what was asked or written: anything else would have met the same."""
+    return isinstance(error, (SummarizerUnreachable, StorageError, OSError)) and not isinstance(error, ConstraintError)

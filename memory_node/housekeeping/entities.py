@@ -1,8 +1,7 @@
-"""Jobs of the entity graph: duplicates are merged, things that texts name are joined; and the undoing of a merge."""
+"""The job that merges duplicates in the entity graph, and the undoing of a merge."""
 
 from __future__ import annotations
 
-import logging
 import math
 import sqlite3
 from collections.abc import Iterable, Sequence
@@ -10,38 +9,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from memory_node.errors import InvalidArgument, SummarizerUnreachable
-from memory_node.graph import NO_ID, Detection, EdgeType, Kind, Look, Node, Pose, PositionSource
-from memory_node.housekeeping.asking import ask
+from memory_node.errors import InvalidArgument
+from memory_node.graph import NO_ID, EdgeType, Node, PositionSource
 from memory_node.housekeeping.runtime import JobContext, StepResult
 from memory_node.ingest import association, presence
-from memory_node.ingest.entities import EntityTracker
 from memory_node.ingest.entity_table import ELSEWHERE
-from memory_node.protocols import NamedThing, SummaryRow
 from memory_node.storage import edges, entities, jobs, nodes, vectors
 from memory_node.storage.entities import EntityState
-from memory_node.storage.ids import id_table
 
 if TYPE_CHECKING:
     from memory_node.storage.database import Transaction
-
-log = logging.getLogger(__name__)
 
 BATCH = 1000
 """Rows that one installment looks through for changed entities."""
 SAVE_EVERY = 10_000
 """Rows looked through after which the cursor is written though nothing was merged: so many are read again at most."""
-TEXTS = 20
-"""Observations that a language model reads at once."""
-TRIES = 3
-"""Runs in which a language model may fail at one text before the others go on without it."""
-LOOKED_THROUGH = 100
-"""Rows newer than the cursor among which one installment looks for them."""
 FAR = 2.0 / 3.0
 """Share of the gate within which a thing that was lost and one that was found later are one: drift."""
 NEAR = 0.4
 """m: within this two that are seen in turn and never together are one, whatever the gate."""
-_NAMED = 0.5
 
 
 class MergeEntities:
@@ -94,62 +80,6 @@ class MergeEntities:
             entities.edited(tx)
         jobs.save_cursor(tx, self.name, cursor)
         return merged
-
-
-class NameThings:
-    """The job `name_things`: a language model names the things of sentences, which join the graph where they were said.
-
-    Each is attributed to the sentence that named it, at its observer's place. Cursor: revision and id up to which
-    texts were read. It is written with what was named only, so a run that finds nothing to read writes nothing. Texts
-    that the model fails at are read again one by one, and one that it fails at TRIES times is passed over.
-    """
-
-    name = "name_things"
-
-    def __init__(self, tracker: EntityTracker) -> None:
-        self._tracker = tracker
-        self._cursor: dict[str, int] | None = None
-        self._together = TEXTS
-        self._failures = 0
-
-    def step(self, context: JobContext) -> StepResult:
-        summarizer = context.summarizer
-        if summarizer is None or context.dry_run:
-            return StepResult()
-        with context.db.read() as conn:
-            cursor = self._cursor or {"revision": 0, "id": 0, **jobs.cursor(conn, self.name)}
-            ids, after, done = _unnamed(conn, cursor, self._together)
-            found = nodes.fetch(conn, ids)
-        if not found:
-            self._cursor = after
-            return StepResult(done=done)
-        told = [_summary_row(node) for node in found]
-        try:
-            answer = ask(context, summarizer.name, lambda: summarizer.extract(told))
-        except (SummarizerUnreachable, OSError):
-            raise
-        except Exception as error:  # of any kind: it is somebody else's summarizer
-            if len(found) > 1:
-                self._together = 1
-                return StepResult(len(found), done=False)
-            self._failures += 1
-            if self._failures < TRIES:
-                raise
-            log.warning("%s cannot name the things of observation %d: %s", summarizer.name, found[0].id, error)
-            answer = []
-        if answer is None and context.closing.is_set():
-            return StepResult()
-        things = _usable(answer, found)
-        context.db.write(lambda tx: self._join(tx, found, things, after))
-        self._cursor, self._failures, self._together = after, 0, min(TEXTS, 2 * self._together)
-        return StepResult(len(found), len(things), done)
-
-    def _join(self, tx: Transaction, found: list[Node], things: list[NamedThing], cursor: dict[str, int]) -> None:
-        for node in found:
-            named = [thing for thing in things if thing.observation_id == node.id]
-            if named:
-                self._tracker.observe(tx, _look(node, named), [thing.entity_type for thing in named])
-        jobs.save_cursor(tx, self.name, cursor)
 
 
 def split_entity(tx: Transaction, id: int, observation_ids: Sequence[int]) -> int:
@@ -297,52 +227,3 @@ def _elsewhere(state: EntityState, node: Node) -> bool:
     if state.position is None or node.position is None:
         return False
     return math.dist(state.position, node.position) > ELSEWHERE
-
-
-def _unnamed(conn: sqlite3.Connection, cursor: dict[str, int], most: int) -> tuple[list[int], dict[str, int], bool]:
-    """Return the next perceptions with a text that show no entity yet, the cursor after them, and whether it is all."""
-    changed = conn.execute(
-        "SELECT revision, id FROM node INDEXED BY node_revision WHERE (revision, id) > (?, ?)"
-        " ORDER BY revision, id LIMIT ?",
-        (cursor["revision"], cursor["id"], LOOKED_THROUGH),
-    ).fetchall()
-    if not changed:
-        return [], cursor, True
-    sql = """SELECT revision, node.id FROM json_each(?) AS given CROSS JOIN node ON node.id = given.value
-             WHERE kind = ? AND text_id IS NOT NULL AND layer_id NOT IN (SELECT id FROM layer WHERE internal = 1)
-             AND NOT EXISTS (SELECT 1 FROM edge WHERE target = node.id AND type = ?)
-             ORDER BY revision, node.id LIMIT ?"""
-    ids = id_table(id_ for _, id_ in changed)
-    rows = conn.execute(sql, (ids, int(Kind.OBSERVATION), int(EdgeType.OBSERVED_IN), most)).fetchall()
-    full = len(rows) == most
-    last = rows[-1] if full else changed[-1]
-    return [row[1] for row in rows], {"revision": last[0], "id": last[1]}, not full and len(changed) < LOOKED_THROUGH
-
-
-def _summary_row(node: Node) -> SummaryRow:
-    return SummaryRow(node.id, node.text or "", node.layer, node.stamp, node.last_stamp, node.position, node.repeats)
-
-
-def _usable(things: Any, found: Sequence[Node]) -> list[NamedThing]:
-    """Return the things that have a name and a row that named it, once a row; a model may answer anything."""
-    known = {node.id for node in found}
-    usable: dict[tuple[int, str], NamedThing] = {}
-    for thing in things if isinstance(things, (list, tuple)) else ():
-        if isinstance(thing, NamedThing) and thing.observation_id in known and isinstance(thing.name, str):
-            label = association.normalise_label(thing.name)
-            if label:
-                usable.setdefault((thing.observation_id, label), thing)
-    return list(usable.values())
-
-
-def _look(node: Node, things: Sequence[NamedThing]) -> Look:
-    """Return a sentence as a look: its things are somewhere around the observer, and nothing else was looked for."""
-    pose = None if node.position is None else Pose(node.stamp, node.position, None, node.frame)
-    detections = tuple(Detection(thing.name, _share(thing.confidence)) for thing in things)
-    return Look(node.layer, node.stamp, node.map_id, detections, (node.id,) * len(things), pose, 1.0, 1.0)
-
-
-def _share(confidence: Any) -> float:
-    """A model's confidence as a number 0..1, whatever it is."""
-    known = isinstance(confidence, (int, float)) and abs(confidence) < math.inf
-    return float(min(1, max(0, confidence))) if known else _NAMED

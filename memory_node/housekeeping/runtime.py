@@ -8,7 +8,8 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -41,6 +42,7 @@ class StepResult:
         found: what a dry run found, in the job's own records.
         problem: what failed of the work while the rest was done. The run ends as failed, but the job need not rest: it
             sees to it itself that it does not try the same again at once.
+        retry_in: s until it tries again the first of that; 0: at its next turn.
     """
 
     scanned: int = 0
@@ -48,6 +50,7 @@ class StepResult:
     done: bool = True
     found: tuple[Any, ...] = ()
     problem: str = ""
+    retry_in: float = 0.0
 
 
 class Foreground:
@@ -88,6 +91,8 @@ class JobContext:
         similar: texts of a layer's long-term observations, of which a part has at least that cosine to a vector; called
             with vector, cosine and layer id. None: no embedder.
         save_index: writes the caches of the indexes when they have changed.
+        aside: around waiting for something outside the store: other jobs may run meanwhile, so what was read before has
+            to be looked at again.
         foreground: queries being answered.
         forced: somebody asked for this run, so nothing is held back to be done in one go later.
         dry_run: tell what would be done, write nothing.
@@ -102,6 +107,7 @@ class JobContext:
     summarizer: Summarizer | None = None
     similar: Callable[[Any, float, int], Sequence[int]] | None = None
     save_index: Callable[[], None] = lambda: None
+    aside: Callable[[], AbstractContextManager[None]] = nullcontext
     foreground: Foreground = field(default_factory=Foreground)
     closing: threading.Event = field(default_factory=threading.Event)
     forced: bool = True
@@ -146,7 +152,7 @@ class JobState:
         state: idle, running or failed.
         budget_ms: time a run on the timer may take before the others get their turn.
         cursor: id up to which its work is done; 0: nothing yet, or it keeps no such cursor.
-        retry_in: s until a failed job is tried again by the timer; 0: at its next turn.
+        retry_in: s until what failed is tried again by the timer; 0: at the job's next turn.
     """
 
     name: str
@@ -177,9 +183,11 @@ class JobRunner:
         self.jobs = {job.name: job for job in jobs}
         self._interval = interval
         self._one_at_a_time = threading.Lock()
+        self._running = {name: threading.Lock() for name in self.jobs}
         self._thread: threading.Thread | None = None
         self._failures: dict[str, int] = {}
         self._retry_at: dict[str, float] = {}
+        self._told_retry_at: dict[str, float] = {}
         budget = interval * 500.0
         self._states = {name: replace(self._restored(name), budget_ms=budget) for name in self.jobs}
 
@@ -196,20 +204,21 @@ class JobRunner:
         """
         if not isinstance(name, str) or name not in self.jobs:
             raise InvalidArgument("name", f"no job {name!r}; there are {', '.join(self.jobs)}")
-        with self._one_at_a_time:
-            return self._run(self.jobs[name], replace(self.context, forced=forced, dry_run=dry_run))
+        context = replace(self.context, forced=forced, dry_run=dry_run, aside=self._aside)
+        with self._running[name], self._one_at_a_time:
+            return self._run(self.jobs[name], context)
 
     def run_all(self, *, forced: bool = True) -> list[JobState]:
         """Run every job once, in order; one that fails leaves the others running."""
         return [self.run(name, forced=forced) for name in self.jobs]
 
     def cycle(self) -> list[JobState]:
-        """Run what the timer runs: every job that isn't resting after a failure, nothing forced."""
+        """Run what the timer runs: every job that neither runs nor rests after a failure, nothing forced."""
         states = []
         for name in self.jobs:
             if self.context.closing.is_set():
                 break
-            if time.monotonic() >= self._retry_at.get(name, 0.0):
+            if time.monotonic() >= self._retry_at.get(name, 0.0) and not self._running[name].locked():
                 states.append(self.run(name, forced=False))
         return states
 
@@ -222,17 +231,25 @@ class JobRunner:
     def states(self) -> list[JobState]:
         """Return the state of every job, in the order they run."""
         now = time.monotonic()
-        return [
-            replace(self._states[name], retry_in=max(0.0, self._retry_at.get(name, 0.0) - now)) for name in self.jobs
-        ]
+        retry_at = {**self._told_retry_at, **self._retry_at}
+        return [replace(self._states[name], retry_in=max(0.0, retry_at.get(name, now) - now)) for name in self.jobs]
 
     def close(self) -> None:
         """Stop at the next installment and wait for it; cursors stay where they are."""
         self.context.closing.set()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join()
-        with self._one_at_a_time:
-            pass
+        for running in self._running.values():
+            with running:
+                pass
+
+    @contextmanager
+    def _aside(self) -> Iterator[None]:
+        self._one_at_a_time.release()
+        try:
+            yield
+        finally:
+            self._one_at_a_time.acquire()
 
     def _loop(self) -> None:
         while not self.context.closing.wait(self._interval):
@@ -254,7 +271,7 @@ class JobRunner:
             self._states[job.name] = state
         scanned = wrote = 0
         found: tuple[Any, ...] = ()
-        error = ""
+        error, retry_in = "", 0.0
         raised = False
         used = 0.0
         try:
@@ -265,7 +282,7 @@ class JobRunner:
                 result = job.step(context)
                 used += (time.monotonic() - began) * 1000.0
                 scanned, wrote, found = scanned + result.scanned, wrote + result.wrote, found + result.found
-                error = result.problem
+                error, retry_in = result.problem, result.retry_in
                 if result.done or (not context.forced and used >= state.budget_ms):
                     break
         except Exception as problem:  # one kind of job failing must leave the others and the node running
@@ -278,6 +295,7 @@ class JobRunner:
         if context.dry_run:
             return replace(state, found=found)
         self._rest(state.name, raised)
+        self._told_retry_at[state.name] = time.monotonic() + retry_in
         if state.wrote or state.error != before.error:
             state = self._keep(state)
         self._states[job.name] = state

@@ -8,12 +8,13 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memory_node.errors import SummarizerError, SummarizerUnreachable
+from memory_node.errors import SummarizerError
 from memory_node.graph import NO_ID, Gist
 from memory_node.housekeeping import members
 from memory_node.housekeeping.ages import Ages
+from memory_node.housekeeping.answers import one_line
 from memory_node.housekeeping.archive import REWRITE_PATIENCE
-from memory_node.housekeeping.asking import ask
+from memory_node.housekeeping.asking import ask, is_outage
 from memory_node.housekeeping.extractive import Extractive, items_of
 from memory_node.housekeeping.runtime import MAX_BACKOFF, JobContext, StepResult
 from memory_node.protocols import Summarizer, SummaryRow
@@ -77,25 +78,28 @@ class Summaries:
             context.db.write(lambda tx: gists.keep_text(tx, wanted.id))
             self._failed.pop(wanted.id, None)
             return self._did(1, 1)
+        author = context.summarizer.name
         try:
             text = _ask(context, context.summarizer, wanted.rows)
-        except (SummarizerUnreachable, OSError):
-            raise
+            if text is None:
+                return self._did(len(wanted.rows), 0, done=True)
+            wrote = context.db.write(lambda tx: _store(tx, context, wanted.id, text, author))
         except Exception as error:  # of any kind: it is somebody else's summarizer
+            if is_outage(error):
+                raise
             self._note(wanted.id, error)
             if self._in_a_row == IN_A_ROW:
                 raise
             return self._did(len(wanted.rows), 0)
-        if text is None:
-            return self._did(len(wanted.rows), 0, done=True)
-        author = context.summarizer.name
-        wrote = context.db.write(lambda tx: _store(tx, context, wanted.id, text, author))
         self._failed.pop(wanted.id, None)
         self._in_a_row = 0
         return self._did(len(wanted.rows), wrote)
 
     def _did(self, scanned: int, wrote: int, done: bool = False) -> StepResult:
-        return StepResult(scanned, wrote, done, problem=self._problem if self._failed else "")
+        if not self._failed:
+            return StepResult(scanned, wrote, done)
+        first = min(failure.retry_at for failure in self._failed.values())
+        return StepResult(scanned, wrote, done, problem=self._problem, retry_in=max(0.0, first - time.monotonic()))
 
     def _next(self, conn: sqlite3.Connection, context: JobContext) -> _Wanted | None:
         """The first gist that never failed, else one that rested for long enough, or failed before this asked run."""
@@ -142,14 +146,19 @@ def _ask(context: JobContext, summarizer: Summarizer, rows: Sequence[SummaryRow]
     answer = ask(context, summarizer.name, lambda: summarizer.summarize(rows, limit))
     if answer is None and context.closing.is_set():
         return None
-    text = " ".join(answer.split()) if isinstance(answer, str) else ""
+    text = one_line(answer)
     if not text:
         raise SummarizerError(f"{summarizer.name} gave an empty summary")
     return text[:limit]
 
 
 def _store(tx: Transaction, context: JobContext, gist_id: int, text: str, author: str) -> int:
-    """Write the text of a gist, and the summaries of the ended episodes that it is a part of; return rows written."""
+    """Write the text of a gist, and the summaries of the ended episodes that it is a part of; return rows written.
+
+    A gist that is gone, or has its text from elsewhere by now, is left alone.
+    """
+    if tx.conn.execute("SELECT 1 FROM gist WHERE id = ? AND rewrite = 1", (gist_id,)).fetchone() is None:
+        return 0
     gists.set_text(tx, gist_id, text, author)
     settings = context.settings()
     (gist,) = gists.get_many(tx.conn, [gist_id])

@@ -11,10 +11,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from memory_node.errors import SummarizerError, SummarizerUnreachable
-from memory_node.protocols import NamedThing, SummaryRow
-
-MAX_PROMPT = 12_000
-"""Characters of rows that are sent; the first rows are the most frequent ones."""
+from memory_node.protocols import READ_AT_ONCE, NamedThing, SummaryRow
 
 MAX_ANSWER = 30_000
 """Characters of an answer that are read."""
@@ -147,7 +144,7 @@ def _share(confidence: Any) -> float:
 
 
 def _told(rows: Sequence[SummaryRow]) -> str:
-    """Rows as numbered lines: time (UTC), place (m), how often, text."""
+    """The first rows, as many as are sent, as numbered lines: time (UTC), place (m), how often, text."""
     lines: list[str] = []
     length = 0
     for number, row in enumerate(rows, 1):
@@ -156,9 +153,9 @@ def _told(rows: Sequence[SummaryRow]) -> str:
         often = f" ({row.repeats} times)" if row.repeats > 1 else ""
         line = f"{number}. {when}{where}{often}: {row.text}"
         length += len(line) + 1
-        if lines and length > MAX_PROMPT:
+        if lines and length > READ_AT_ONCE:
             break
-        lines.append(line[:MAX_PROMPT])
+        lines.append(line[:READ_AT_ONCE])
     return "\n".join(lines)
 
 

@@ -14,9 +14,10 @@ from entities.scene import Scene
 from memory_node.errors import InvalidArgument, SummarizerError, SummarizerUnreachable
 from memory_node.graph import EdgeType, Kind, Node, PositionSource
 from memory_node.housekeeping import entities as housekeeping
-from memory_node.housekeeping.entities import MergeEntities, NameThings, split_entity
+from memory_node.housekeeping.entities import MergeEntities, split_entity
+from memory_node.housekeeping.name_things import NameThings
 from memory_node.housekeeping.runtime import JobContext, JobRunner
-from memory_node.protocols import NamedThing, SummaryRow
+from memory_node.protocols import READ_AT_ONCE, NamedThing, SummaryRow
 from memory_node.storage import edges, entities, nodes
 from memory_node.storage.database import Transaction
 
@@ -353,7 +354,11 @@ def test_sentences_are_read_once(scene: Scene) -> None:
 
 @pytest.mark.parametrize(
     "answer",
-    [None, "no list", [None], [NamedThing(999, "ghost")], [NamedThing(-1, "")], [{"name": "mug"}]],
+    [
+        None, "no list", [None], [NamedThing(999, "ghost")], [NamedThing(-1, "")], [{"name": "mug"}],
+        [NamedThing([1], "mug")], [NamedThing(None, "mug")], [NamedThing(1, 7)], [NamedThing(1, "\ud83d\x1b")],
+        [NamedThing(1, "very " * 3000)],
+    ],  # fmt: skip
 )
 def test_bad_answers_of_a_language_model_are_skipped(scene: Scene, answer: object) -> None:
     """F47: bad items are skipped."""
@@ -370,6 +375,46 @@ def test_odd_items_beside_good_ones_are_skipped(scene: Scene) -> None:
     mug, lamp = scene.known()
     assert (mug.name, mug.sightings, mug.position) == ("mug", 1, None)
     assert (lamp.name, lamp.sightings) == ("lamp", 1)
+
+
+def test_names_and_types_are_cleaned_where_they_come_in(scene: Scene) -> None:
+    """F47"""
+    id_ = sentence(scene, "a mug and a lamp", None)
+    answer = [NamedThing(id_, "mug \ud83d\0", None), NamedThing(id_, "lamp\x1b", "li\ude00ght", "high")]  # type: ignore[arg-type]
+    assert runner(scene, Namer(lambda rows: answer)).run("name_things").error == ""
+    assert [(e.name, e.entity_type) for e in scene.known()] == [("mug", "mug"), ("lamp", "light")]
+
+
+def test_a_batch_is_no_longer_than_what_a_model_reads_at_once(scene: Scene) -> None:
+    texts = [f"a mug of kind {i} " + "in a long story " * 50 for i in range(20)] + ["x" * 30_000, "a lamp"]
+    for i, text in enumerate(texts):
+        sentence(scene, text, (3.0 * i, 0.0, 0.0))
+    told: list[list[str]] = []
+
+    def read(rows: Sequence[SummaryRow]) -> object:
+        told.append([row.text for row in rows])
+        return []
+
+    runner(scene, Namer(read)).run("name_things")
+    assert [text for batch in told for text in batch] == texts
+    assert all(len(batch) == 1 or sum(len(text) + 100 for text in batch) <= READ_AT_ONCE for batch in told)
+    assert max(map(len, told)) == 13
+
+
+def test_a_text_is_read_once_whatever_becomes_of_its_rows_and_joins_where_it_is_said(scene: Scene) -> None:
+    first, quiet = sentence(scene, "a mug", (1.0, 0.0, 0.0)), sentence(scene, "it is quiet", (1.0, 0.0, 0.0))
+    namer = Namer(lambda rows: [NamedThing(row.id, "mug") for row in rows if "mug" in row.text])
+    jobs = runner(scene, namer)
+    jobs.run("name_things")
+    for _ in range(3):
+        scene.db.write(lambda tx: nodes.count_repeats(tx, [(first, 1, 0), (quiet, 1, 0)]))
+        before = scene.db.revision
+        jobs.run("name_things")
+        assert scene.db.revision == before
+    again = sentence(scene, "a mug", (30.0, 0.0, 0.0)), sentence(scene, "a mug", (30.0, 0.0, 0.0))
+    jobs.run("name_things")
+    assert [row.text for row in namer.rows] == ["a mug", "it is quiet"]
+    assert [scene.observations(thing.id) for thing in scene.known()] == [[first], list(again)]
 
 
 def test_a_failing_language_model_leaves_everything_as_it_was(scene: Scene) -> None:

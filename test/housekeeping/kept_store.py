@@ -11,8 +11,9 @@ from support.fakes import SECOND, FakeClock, WordEmbedder
 
 from memory_node.config import Settings
 from memory_node.graph import Detection, Kind, Look, Node, Position, PositionSource, Tier
-from memory_node.housekeeping.entities import MergeEntities, NameThings
+from memory_node.housekeeping.entities import MergeEntities
 from memory_node.housekeeping.importance import Recalls
+from memory_node.housekeeping.name_things import NameThings
 from memory_node.housekeeping.runtime import JobContext, JobRunner, JobState
 from memory_node.housekeeping.schedule import standard_jobs
 from memory_node.ingest.entities import EntityTracker

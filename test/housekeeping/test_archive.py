@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 from kept_store import DAY, Store
 from support.fakes import SECOND, FakeClock, WordEmbedder
 
+from memory_node.errors import SummarizerUnreachable
 from memory_node.graph import EdgeType, Kind, Node, Tier
 from memory_node.housekeeping import episodes as keeping
 from memory_node.housekeeping.ages import Ages
 from memory_node.memory import Memory
-from memory_node.protocols import SummaryRow
+from memory_node.protocols import NamedThing, SummaryRow
 from memory_node.storage import edges, nodes, usage
 
 YEAR = 365 * DAY
@@ -27,6 +28,25 @@ class BrokenSummarizer:
         raise TimeoutError("no answer")
 
     def extract(self, rows: list[SummaryRow]) -> list[object]:
+        return []
+
+
+class Reader:
+    """A language model that summarises, and reads texts for things unless that is down."""
+
+    name = "reader"
+
+    def __init__(self) -> None:
+        self.down = True
+        self.read: list[int] = []
+
+    def summarize(self, rows: Sequence[SummaryRow], max_chars: int) -> str:
+        return "Chairs."
+
+    def extract(self, rows: Sequence[SummaryRow]) -> list[NamedThing]:
+        if self.down:
+            raise SummarizerUnreachable("nobody there")
+        self.read += [row.id for row in rows]
         return []
 
 
@@ -114,6 +134,31 @@ def test_rows_wait_a_day_for_a_language_model_that_is_down_and_no_longer(tmp_pat
         store.run()
         assert tiers(store, ids) == {Tier.ARCHIVED}
         assert "a red chair 4" in store.gists()[0].text and store.gists()[0].author == "extractive"
+
+
+def test_rows_wait_until_a_language_model_read_them_a_day_at_most(tmp_path: Path) -> None:
+    model = Reader()
+    with Store(tmp_path / "m.db", summarizer=model, entities=True) as store:
+        ids = fill(store, 60)
+        detection = store.look(store.clock.ns / SECOND, ("chair", (0.0, 0.0, 0.0)))
+        store.clock.advance(9000)
+        for name in store.runner.jobs:
+            store.runner.run(name)
+        assert store.gists()[0].author == "reader"
+        assert tiers(store, ids) == {Tier.LONG_TERM} and store.node(ids[0]).text == "a red chair 0"
+        assert tiers(store, detection) == {Tier.ARCHIVED}
+        model.down = False
+        store.run()
+        assert tiers(store, ids) == {Tier.ARCHIVED} and model.read == ids
+        model.down = True
+        later = fill(store, 5, "a new lamp")
+        store.clock.advance(9000)
+        for name in store.runner.jobs:
+            store.runner.run(name)
+        assert tiers(store, later) == {Tier.LONG_TERM}
+        store.clock.advance(DAY)
+        store.runner.run("archive")
+        assert tiers(store, later) == {Tier.ARCHIVED}
 
 
 def test_everything_is_summarised_and_archived_while_the_embedder_is_down(tmp_path: Path) -> None:

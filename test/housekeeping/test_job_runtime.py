@@ -133,16 +133,14 @@ def test_an_unknown_job_is_refused_by_name(store: Store) -> None:
 
 
 def test_closing_stops_at_the_next_installment_and_leaves_the_cursor(store: Store) -> None:
-    runner = runner_of(store.db)
     job = Counting("long", end=1000, before=lambda context: runner.context.closing.set() if seen(3) else None)
+    runner = runner_of(store.db, job)
     steps: list[int] = []
 
     def seen(count: int) -> bool:
         steps.append(1)
         return len(steps) == count
 
-    runner.jobs[job.name] = job
-    runner._states[job.name] = runner._restored(job.name)
     assert runner.run("long").wrote == 3
     runner.close()
     with store.db.read() as conn:
@@ -206,3 +204,45 @@ def test_a_dry_run_leaves_no_trace_in_the_states(store: Store) -> None:
     before = runner.states()
     runner.run("counting", dry_run=True)
     assert runner.states() == before
+
+
+def test_others_run_while_a_job_waits_for_something_outside_the_store(store: Store) -> None:
+    asked, answered = threading.Event(), threading.Event()
+
+    def ask(context: JobContext) -> None:
+        with context.aside():
+            asked.set()
+            assert answered.wait(30.0)
+
+    runner = runner_of(store.db, Counting("asks", before=ask), Counting("works"))
+    asking = threading.Thread(target=runner.run, args=("asks",))
+    asking.start()
+    assert asked.wait(30.0)
+    working = threading.Thread(target=runner.run, args=("works",))
+    working.start()
+    working.join(10.0)
+    on_the_timer = threading.Thread(target=runner.cycle)
+    on_the_timer.start()
+    on_the_timer.join(10.0)
+    waits = working.is_alive() or on_the_timer.is_alive()
+    answered.set()
+    for thread in (asking, working, on_the_timer):
+        thread.join(30.0)
+    assert not waits and [state.runs for state in runner.states()] == [1, 2]
+
+
+def test_closing_waits_for_a_job_that_waits_for_something_outside_the_store(store: Store) -> None:
+    asked = threading.Event()
+
+    def ask(context: JobContext) -> None:
+        with context.aside():
+            asked.set()
+            assert context.closing.wait(30.0)
+
+    runner = runner_of(store.db, Counting("asks", end=1000, before=ask))
+    asking = threading.Thread(target=runner.run, args=("asks",))
+    asking.start()
+    assert asked.wait(30.0)
+    runner.close()
+    assert runner.states()[0].state == "idle" and runner.states()[0].wrote == 1
+    asking.join(30.0)

@@ -114,7 +114,8 @@ def test_on_the_timer_it_is_tried_again_later_and_later_and_what_is_new_at_once(
     tried = [cycle for cycle, asked in enumerate(cycles) if "poison" in asked]
     assert tried[:5] == [0, 4, 12, 28, 60] and len(tried) == 5 + 10
     assert all(later - earlier <= 60 for earlier, later in zip(tried, tried[1:], strict=False))
-    assert store.runner.states()[2].retry_in == 0.0  # the job itself need not rest
+    # The job itself need not rest, but it tells when it tries again.
+    assert 59.0 < store.runner.states()[2].retry_in <= 60.0
 
 
 def test_a_cycle_in_which_nothing_is_due_writes_nothing(store: Store, model: Model, steady: Steady) -> None:
@@ -166,6 +167,38 @@ def test_after_a_day_the_extractive_text_is_final(store: Store, model: Model) ->
     store.clock.advance(2 * DAY)
     assert store.runner.run("summaries").error == "" and wanting(store) == 0
     assert model.asked.count("poison") == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [("nice \ud83d day", "nice day"), ("nice\0 day\x1b[0m", "nice day[0m"), ("\ude00 \ud83d", None), ("\x07", None)],
+)
+def test_what_no_text_can_hold_is_left_out_of_an_answer(
+    store: Store, model: Model, answer: str, text: str | None
+) -> None:
+    """F47: half an emoji, control characters."""
+    gists_of(store, ["poison", "a chair"])
+    model.rule = lambda told: answer if told == "poison" else "A chair."
+    state = store.runner.run("summaries")
+    first, second = store.gists()
+    assert second.text == "A chair." and wanting(store) == (text is None)
+    assert first.text == text if text else "empty summary" in state.error
+
+
+def test_a_gist_whose_text_cannot_be_written_does_not_keep_the_others_waiting(store: Store, model: Model) -> None:
+    gists_of(store, ["poison", "a chair"])
+    refused = store.gists()[0].id
+    store.write(
+        lambda tx: tx.conn.execute(
+            f"CREATE TRIGGER refuse BEFORE UPDATE ON gist WHEN old.id = {refused}"
+            " BEGIN SELECT raise(ABORT, 'not this one'); END"
+        )
+    )
+    assert "not this one" in store.runner.run("summaries").error
+    assert model.asked == ["poison", "a chair"] and wanting(store) == 1
+    store.write(lambda tx: tx.conn.execute("DROP TRIGGER refuse"))
+    store.run("summaries")
+    assert wanting(store) == 0
 
 
 # ---- episodes

@@ -203,7 +203,7 @@ def rows_of_a_chair(store: Store) -> list[int]:
 
 
 def test_the_extractive_gist_stands_until_the_model_answers(server: Server, tmp_path: Path) -> None:
-    with Store(tmp_path / "m.db", summarizer=model(server)) as store:
+    with Store(tmp_path / "m.db", summarizer=model(server), entities=True) as store:
         ids = rows_of_a_chair(store)
         store.clock.advance(4000)
         for bad in ('{"summary": "A cha', "", "<think>"):
