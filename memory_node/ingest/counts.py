@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 NS = 1_000_000_000
 _REASONS = 32
+_IN_VAIN = 3
+"""So many refusals in a row are no accident."""
 _WINDOW = 10 * NS
 
 
@@ -32,6 +34,7 @@ class MessageCounts:
     skipped: Counter[str] = field(default_factory=Counter)
     last_arrival: int | None = None
     type: str = ""
+    _in_vain: Counter[str] = field(default_factory=Counter)
     _arrivals: deque[int] = field(default_factory=lambda: deque(maxlen=256))
 
     @property
@@ -46,9 +49,27 @@ class MessageCounts:
         self.type = type_name
         self._arrivals.append(steady)
 
+    def take(self, passed: bool) -> None:
+        """Count a message that was taken, or when it did not pass one that was thinned as unchanged."""
+        self.taken += passed
+        self.thinned += not passed
+        self._in_vain.clear()
+
     def refuse(self, reason: str) -> None:
         """Count a refusal; the number of reasons is bounded."""
-        self.refusals[reason if reason in self.refusals or len(self.refusals) < _REASONS else "other"] += 1
+        reason = reason if reason in self.refusals or len(self.refusals) < _REASONS else "other"
+        self.refusals[reason] += 1
+        self._in_vain[reason] += 1
+
+    @property
+    def problem(self) -> str:
+        """What is wrong in a few words when nothing of late was good enough: why most of it was refused; else ""."""
+        refused = self._in_vain.copy()  # callbacks count meanwhile
+        number = sum(refused.values())
+        if not number or (self.taken and number < _IN_VAIN):
+            return ""
+        reason = refused.most_common(1)[0][0]
+        return f"every message was refused: {reason}" if not self.taken else f"the last {number} refused: {reason}"
 
     def skip(self, reason: str) -> None:
         """Count a detection, or a position, that was left out."""

@@ -331,8 +331,7 @@ class Intake:
             log.debug("layer %s", name, exc_info=True)
             self._refuse(name, f"not readable: {type(error).__name__}", detail=str(error))
         else:
-            counts.taken += taken
-            counts.thinned += not taken
+            counts.take(taken)
 
     def _take_thinned(self, name: str, gate: Gate[Arrival]) -> None:
         self.counts[name].thinned += gate.thinned

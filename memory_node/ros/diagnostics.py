@@ -76,22 +76,21 @@ def layer_statuses(
                 rate=count.rate(steady),
                 age=math.nan if age is None else age,
                 publishers=feed.publishers,
-                problem=_problem(feed, count, [] if feed.publishers else feeds.nearest_topics(feed)),
+                problem=_problem(feed, count, feeds),
             )
         )
     return result
 
 
-def _problem(feed: Feed, count: MessageCounts, nearest: list[str]) -> str:
+def _problem(feed: Feed, count: MessageCounts, feeds: Subscriptions) -> str:
     """What is wrong with a layer in a sentence, or ""."""
     if feed.problem:
         return feed.problem
-    if feed.publishers == 0:
-        near = f"; topics with like names: {', '.join(nearest)}" if nearest else ""
-        return f"{feed.topic} has no publisher{near}"
-    if count.received == 0:
-        return f"{feed.topic} has a publisher, and no message ever came"
-    return ""
+    if feed.publishers and count.received:
+        return f"{feed.topic}: {count.problem}" if count.problem else ""
+    nearest = ", ".join(feeds.nearest_topics(feed))
+    silent = "has a publisher, and no message ever came" if feed.publishers else "has no publisher"
+    return f"{feed.topic} {silent}" + (f"; nearest topics: {nearest}" if nearest else "")
 
 
 def diagnostic_array(

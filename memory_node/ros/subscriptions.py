@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import importlib
+import itertools
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -23,6 +25,7 @@ try:
 except ImportError:  # Humble
     from rclpy.qos_event import SubscriptionEventCallbacks
 
+_ALIKE = 0.6
 _DURABILITY = {
     "volatile": DurabilityPolicy.VOLATILE,
     "transient_local": DurabilityPolicy.TRANSIENT_LOCAL,
@@ -201,9 +204,21 @@ class Subscriptions:
             feed.subscription = None
 
     def nearest_topics(self, feed: Feed) -> list[str]:
-        """Return up to three topics of the graph whose names are like that of a feed without publishers."""
-        names = [name for name, _ in self._node.get_topic_names_and_types() if name != feed.topic]
-        return difflib.get_close_matches(feed.topic, names, 3)
+        """Return up to three other topics that somebody publishes and a feed may mean: of its type, or of like name."""
+        wanted, ranked = feed.layer.type or feed.type_name, []
+        for name, types in self._node.get_topic_names_and_types():
+            same, like = wanted in types, _likeness(feed.topic, name)
+            if name != feed.topic and (same or like >= _ALIKE):
+                ranked.append((not same, -like, name))
+        published = (name for *_, name in sorted(ranked) if self._node.count_publishers(name))
+        return list(itertools.islice(published, 3))
+
+
+@functools.lru_cache(4096)
+def _likeness(topic: str, other: str) -> float:
+    """How like each other two names are, 0 to 1, or any two of their parts: namespaces differ from robot to robot."""
+    parts = itertools.product(*([name, *name.strip("/").split("/")] for name in (topic, other)))
+    return max(difflib.SequenceMatcher(None, a, b).ratio() for a, b in parts)
 
 
 def _discovered(before: str, offered: list[str]) -> str:

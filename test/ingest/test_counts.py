@@ -24,3 +24,18 @@ def test_a_message_that_arrives_while_the_rate_is_asked_for_does_no_harm() -> No
     for i in range(5):
         counts.arrive(Arrival(i * NS), "t")
     assert counts.rate(10 * NS) == 0.5
+
+
+def test_refusals_in_a_row_are_a_problem_until_one_message_is_good() -> None:
+    counts = MessageCounts()
+    assert counts.problem == ""
+    counts.refuse("empty text")
+    assert counts.problem == "every message was refused: empty text"
+    counts.take(True)
+    for reason in ("empty text", "negative stamp"):
+        counts.refuse(reason)
+        assert counts.problem == "", "one now and then is no problem"
+    counts.refuse("negative stamp")
+    assert counts.problem == "the last 3 refused: negative stamp"
+    counts.take(False)
+    assert counts.problem == "" and (counts.taken, counts.thinned, counts.refused) == (1, 1, 4)
