@@ -7,6 +7,8 @@ import time
 from rclpy.clock import Clock
 from rclpy.node import Node
 
+from memory_node.ingest.clockwatch import TICKING
+
 CLOCK_TOPIC = "/clock"
 """What rclpy listens to under use_sim_time."""
 
@@ -21,8 +23,8 @@ class RosClock:
 
     @property
     def kind(self) -> str:
-        """Either "ros" or "sim", see `memory_node.ingest.clockwatch`."""
-        return "sim" if self._clock.ros_time_is_active else "ros"
+        """Either "ros" or "ros_sim", see `memory_node.ingest.clockwatch`."""
+        return TICKING if self._clock.ros_time_is_active else "ros"
 
     def now_ns(self) -> int:
         """Nanoseconds; 0 while `/clock` has not begun."""
@@ -46,7 +48,7 @@ class SilentClockWatch:
         if now != self._last:
             self._last, self._moved, self._warned = now, steady, False
         silent = steady - self._moved > _PATIENCE
-        if self._clock.kind != "sim" or (now > 0 and not silent):
+        if self._clock.kind != TICKING or (now > 0 and not silent):
             return ""
         warning = "use_sim_time is true and nothing publishes /clock: the time is 0 and nothing is stored"
         if now > 0:

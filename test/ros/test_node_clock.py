@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from geometry_msgs.msg import PoseWithCovarianceStamped
+from rosgraph_msgs.msg import Clock
 from std_msgs.msg import String
 from support.ros_harness import layer, node_here, peer, stamp, wait_until
 
@@ -68,3 +69,35 @@ def test_poses_with_covariance_are_refused_while_localisation_is_not_trusted(tmp
         assert sorted(refused) == ["covariance not finite: 1", "position_max_stddev exceeded: 1"]
         wait_until(lambda: other.call("get_current_context").position.point.x == 2.0, "the last good one counts")
         assert node.memory.track.at(node.memory.track.latest.stamp).stddev is None, "a negative variance is unknown"
+
+
+def test_f2_simulated_time_that_is_set_forward_by_hours_begins_a_session_and_archives_nothing(tmp_path: Path) -> None:
+    parameters = SCENE | {
+        "use_sim_time": True,
+        "consolidation_window": 600.0,
+        "consolidation_min_samples": 2,
+        "archive_after_seconds": 600.0,
+        "consolidation_interval": 3600.0,
+    }
+    with node_here(tmp_path, parameters) as node, peer() as other:
+        clock = other.publisher("/clock", Clock)
+
+        def tick(seconds: float) -> None:
+            def told() -> bool:
+                clock.publish(Clock(clock=stamp(seconds)))
+                return bool(node.clock.now_ns() == round(seconds * 1e9))
+
+            wait_until(told, "the clock is heard")
+
+        session = other.call("get_status").status.session
+        for i in range(6):  # half a minute between two ticks, as of a simulation that runs fast
+            tick(1000.0 + 30.0 * i)
+            other.publish("/scene", String(data=f"before {i}"))
+            wait_until(lambda n=i + 1: other.layer("scene").received == n, "it came")
+        assert len(other.rows("scene")) == 6
+        assert other.call("get_status").status.session == session, "neither its start nor its pace is a jump"
+        tick(1200.0 + 5 * 3600.0)
+        wait_until(lambda: other.call("get_status").status.session == session + 1, "a new session")
+        node.memory.housekeep()
+        assert other.call("get_status").status.archived == 0
+        assert [row.text for row in other.rows("scene")] == [f"before {i}" for i in range(6)]

@@ -1,0 +1,56 @@
+"""What counts as a jump of the clock, and what is only a fast, slow or halted one."""
+
+from __future__ import annotations
+
+import pytest
+from support.fakes import FakeClock
+
+from memory_node.ingest import clockwatch
+from memory_node.ingest.clockwatch import JUMPED_AHEAD, TICKING, ClockWatch
+
+HOUR = 3600.0
+
+
+def looked(monkeypatch: pytest.MonkeyPatch, kind: str, *looks: tuple[float, float], start: float = 1000.0) -> list[str]:
+    """What a watch says at each look, given as s that the clock and the steady clock went on since the one before."""
+    steady, clock = FakeClock(), FakeClock(start)
+    monkeypatch.setattr(clockwatch, "_since_boot", steady.now_ns)
+    watch = ClockWatch(kind)
+    assert watch.look(clock.now_ns()) == ""
+    found = []
+    for passed, steady_passed in looks:
+        clock.advance(passed)
+        steady.advance(steady_passed)
+        found.append(watch.look(clock.now_ns()))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("kind", "passed", "steady", "said"),
+    [
+        ("ros", 5 * HOUR, 0.05, JUMPED_AHEAD),
+        ("ros", 5 * HOUR, 5 * HOUR, ""),  # nobody looked for so long
+        ("ros", HOUR / 2, 0.05, ""),
+        (TICKING, 5 * HOUR, 0.05, JUMPED_AHEAD),
+        (TICKING, 5 * HOUR, 10.0, JUMPED_AHEAD),
+        (TICKING, HOUR / 2, 0.05, ""),
+        (TICKING, 100 * 60.0, 60.0, ""),  # a hundred times real time, in a process that was held up for a minute
+        (TICKING, 500 * 0.05, 0.05, ""),
+        (TICKING, 0.0, 5 * HOUR, ""),  # paused
+        (TICKING, -2.0, 0.05, "clock went back"),
+        (TICKING, -0.5, 0.05, ""),
+        ("sim", 5 * HOUR, 0.0, ""),  # a recording in which the robot was silent for a night
+        ("sim", 31 * 24 * HOUR, 0.0, JUMPED_AHEAD),
+    ],
+)
+def test_jumps(monkeypatch: pytest.MonkeyPatch, kind: str, passed: float, steady: float, said: str) -> None:
+    assert looked(monkeypatch, kind, (0.1, 0.1), (passed, steady), (0.1, 0.1)) == ["", said, ""]
+
+
+def test_a_paused_recording_that_goes_on_has_not_jumped(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert looked(monkeypatch, TICKING, (0.0, 2 * HOUR), (0.1, 0.1), (10.0, 0.1)) == ["", "", ""]
+
+
+@pytest.mark.parametrize("kind", ["ros", TICKING, "sim"])
+def test_a_clock_that_begins_has_not_jumped(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    assert looked(monkeypatch, kind, (1.7e9, 0.1), (0.1, 0.1), start=0.0) == ["", ""]
