@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -13,7 +13,7 @@ import numpy as np
 from memory_node.graph import EVENTS_LAYER, NO_ID, EdgeType, Kind, Look, Node, PositionSource
 from memory_node.ingest.body import BodyEvent, BodyWatch
 from memory_node.ingest.buffer import Entry, Repeat
-from memory_node.storage import edges, episodes, nodes, sessions, vectors
+from memory_node.storage import body, edges, episodes, nodes, sessions, vectors
 
 if TYPE_CHECKING:
     from memory_node.config import Settings
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 _SECOND = 1_000_000_000
 _EVENT_IMPORTANCE = 0.8
 _FOLLOWS = 4096
+_REMEMBERED = 3600 * _SECOND
+"""ns: a reading after a restart is compared with those since; what changes in a longer pause is no event."""
+_READINGS = 64
 
 
 class EntityObserver(Protocol):
@@ -54,6 +57,7 @@ class BatchWriter:
         self._body = BodyWatch()
         self._layers: dict[str, bool] = {}
         self._events: deque[tuple[int, int, int]] = deque(maxlen=64)  # id, first and last stamp that are near it
+        self._running: dict[str, tuple[int, int]] = {}  # layer -> when its last event was noticed, and its row
         self._follows: dict[int, int] = {}  # row that a gist holds, and the one that goes on with its repeats
 
     def write(self, entries: Sequence[Entry]) -> None:
@@ -68,7 +72,7 @@ class BatchWriter:
         tx.on_rollback(self._reset)
         entries = self._continued(tx, entries)
         readings = [node for entry in entries if entry.internal for node in entry.nodes]
-        events = self._body_events(tx, readings)
+        events, more = self._body_events(tx, readings)
         seen = [node for entry in entries if not entry.internal for node in entry.nodes] + events
         repeats = [repeat.node for entry in entries for repeat in entry.repeats]
         seen += _orphans(tx, repeats, seen)
@@ -78,6 +82,7 @@ class BatchWriter:
         self._count_repeats(tx, repeats, seen)
         _join_episodes(tx, readings + seen)
         self._join_events(tx, seen, events)
+        self._tell_more(tx, more)
         for entry in entries:
             if entry.look is not None:
                 self._entities.observe(tx, entry.look)
@@ -86,6 +91,7 @@ class BatchWriter:
     def _reset(self) -> None:
         self._body.clear()
         self._events.clear()
+        self._running.clear()
         self._layers.clear()
         self._follows.clear()
 
@@ -135,16 +141,39 @@ class BatchWriter:
             nodes.count_repeats(tx, [(id_, number, last) for id_, (number, last) in counted.items()])
             episodes.reach(tx, counted, round(self._settings().episode_max_duration * _SECOND))
 
-    def _body_events(self, tx: Transaction, readings: Sequence[Node]) -> list[Node]:
+    def _body_events(self, tx: Transaction, readings: Sequence[Node]) -> tuple[list[Node], dict[int, BodyEvent]]:
+        """New events as rows, and by the id of its row what there is more to tell of an event."""
         window = self._settings().event_window
-        found: list[tuple[BodyEvent, Node]] = []
+        new: list[Node] = []
+        more: dict[int, BodyEvent] = {}
         for node in readings:
             if node.value is None:
                 continue
-            event = self._body.observe(node.layer, node.value, node.stamp, node.unit, node.position, window)
-            if event is not None:
-                found.append((event, node))
-        return [_event_node(tx.new_id(), event, node) for event, node in found]
+            if not self._body.knows(node.layer):
+                self._body.remember(node.layer, _before(tx, node))
+            for event in self._body.observe(node.layer, node.value, node.stamp, node.unit, node.position, window):
+                known, id = self._running.get(node.layer, (0, NO_ID))
+                if known == event.noticed:
+                    more[id] = event
+                else:
+                    new.append(_event_node(tx.new_id(), event, node))
+                    self._running[node.layer] = event.noticed, new[-1].id
+        told = {node.id: more.pop(node.id) for node in new if node.id in more}
+        return [_with_more(node, told[node.id]) if node.id in told else node for node in new], more
+
+    def _tell_more(self, tx: Transaction, more: Mapping[int, BodyEvent]) -> None:
+        """Let the rows of events tell what they have become, joined to what is near that too."""
+        near = round(self._settings().event_window * _SECOND)
+        for id, event in more.items():
+            changed = {"text": event.text, "last_stamp": event.stamp, "metadata": _event_facts(event)}
+            if not nodes.update(tx, id, **changed):
+                continue
+            for place, (known, first, last) in enumerate(self._events):
+                if known == id:
+                    self._events[place] = id, first, max(last, event.stamp + near)
+                    session = tx.conn.execute("SELECT session_id FROM node WHERE id = ?", (id,)).fetchone()[0]
+                    rows = nodes.perceived_between(tx.conn, session, last + 1, event.stamp + near)
+                    edges.add_many(tx, [(row, id, EdgeType.NEAR_EVENT) for row in rows])
 
     def _join_events(self, tx: Transaction, seen: Sequence[Node], events: Sequence[Node]) -> None:
         """NEAR_EVENT edges: from rows near a known event, and to a new event from the rows that were there before."""
@@ -156,8 +185,8 @@ class BatchWriter:
             if node.id != event and first <= node.stamp <= last
         ]
         for event in events:
-            start = event.stamp - round(float(event.metadata["seconds"]) * _SECOND) - near
-            end = event.stamp + near
+            start = event.last_stamp - round(float(event.metadata["seconds"]) * _SECOND) - near
+            end = event.last_stamp + near
             earlier = nodes.perceived_between(tx.conn, event.session_id, start, end)
             rows += [(id, event.id, EdgeType.NEAR_EVENT) for id in earlier if id != event.id]
             self._events.append((event.id, start, end))
@@ -209,11 +238,25 @@ def _event_node(id: int, event: BodyEvent, reading: Node) -> Node:
         importance=_EVENT_IMPORTANCE,
         session_id=reading.session_id,
         episode_id=reading.episode_id,
-        metadata={
-            "layer": event.layer,
-            "before": event.before,
-            "after": event.after,
-            "unit": event.unit,
-            "seconds": (event.stamp - event.start) / _SECOND,
-        },
+        metadata=_event_facts(event),
     )
+
+
+def _event_facts(event: BodyEvent) -> dict[str, object]:
+    return {
+        "layer": event.layer,
+        "before": event.before,
+        "after": event.after,
+        "unit": event.unit,
+        "seconds": (event.stamp - event.start) / _SECOND,
+    }
+
+
+def _with_more(row: Node, event: BodyEvent) -> Node:
+    return replace(row, text=event.text, last_stamp=event.stamp, metadata=_event_facts(event))
+
+
+def _before(tx: Transaction, reading: Node) -> list[tuple[int, float]]:
+    """Stamps (ns) and values that the layer had before a reading, which is its first since the start."""
+    first = sessions.comparable_since(tx.conn)
+    return body.values_before(tx.conn, reading.layer, reading.stamp, _REMEMBERED, _READINGS, first)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from numbers import Real
 
 from memory_node.errors import InvalidArgument, shown
-from memory_node.graph import Filter, Kind
+from memory_node.graph import EVENTS_LAYER, Filter, Kind
 from memory_node.index.view import RowFilter
 from memory_node.ingest.arguments import checked_id
 from memory_node.retrieval import times
@@ -95,10 +95,10 @@ def _kinds(names: Sequence[str]) -> list[Kind]:
 def _layers(conn: sqlite3.Connection, names: Sequence[str]) -> tuple[int, ...]:
     known = nodes.layers(conn)
     for name in names:
-        if name not in known:
+        if name not in known and name != EVENTS_LAYER:  # which is there before its first row
             there = some(list(known)) or "none yet"
             raise InvalidArgument("filter.layers", f"no layer is called {shown(name)}; there are: {there}")
-    return tuple(known[name].id for name in names)
+    return tuple(known[name].id for name in names if name in known)
 
 
 def _map(conn: sqlite3.Connection, name: str | None, present: str) -> int:

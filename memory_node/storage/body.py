@@ -48,6 +48,20 @@ def latest(
     return [BodyLatest(*row) for row in rows]
 
 
+def values_before(
+    conn: sqlite3.Connection, layer: str, stamp: int, back: int, most: int, first_session: int
+) -> list[tuple[int, float]]:
+    """Return (stamp, value) of the last `most` readings with a value in the `back` ns before stamp, oldest first.
+
+    first_session: readings of earlier sessions are left out; their clocks may be others.
+    """
+    sql = """SELECT node.stamp, value FROM node JOIN layer ON layer.id = layer_id
+             WHERE layer.name = ? AND node.stamp BETWEEN ? AND ? AND kind = ? AND value IS NOT NULL AND session_id >= ?
+             ORDER BY node.stamp DESC LIMIT ?"""
+    rows = conn.execute(sql, (layer, stamp - back, stamp - 1, int(Kind.OBSERVATION), first_session, most))
+    return rows.fetchall()[::-1]
+
+
 def value_at(
     conn: sqlite3.Connection, layer: str, stamp: int, back: int, first_session: int = 0
 ) -> tuple[int, float] | None:

@@ -10,6 +10,9 @@ from memory_node.storage.writer import Transaction
 
 _COLUMNS = "id, started_wall, clock, start_stamp, last_stamp, last_wall, frame, map_id, reason"
 
+LOOKED_BACK = 1000
+"""Sessions that are looked back through for the first of the present clock; older rows are of no use then."""
+
 
 @dataclass(frozen=True)
 class Session:
@@ -75,3 +78,16 @@ def latest(conn: sqlite3.Connection) -> Session | None:
     """Return the session opened last, or None when there is none."""
     row = conn.execute(f"SELECT {_COLUMNS} FROM session ORDER BY id DESC LIMIT 1").fetchone()
     return None if row is None else Session(*row)
+
+
+def comparable_since(conn: sqlite3.Connection) -> int:
+    """Return the first session of the present clock: after its last jump, or the last change to another clock."""
+    first = latest(conn)
+    for _ in range(LOOKED_BACK):
+        if first is None or first.reason.startswith("clock"):
+            break
+        earlier = get(conn, first.id - 1)
+        if earlier is None or earlier.clock != first.clock or earlier.last_stamp > first.start_stamp:
+            break
+        first = earlier
+    return first.id if first else 0

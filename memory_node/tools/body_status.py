@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     import sqlite3
 
 SECOND = 1_000_000_000
-SESSIONS = 1000
-"""Sessions that are looked back through; older readings are of no use."""
 
 
 def body_status(context: ToolContext, layers: Sequence[str] = ()) -> BodyStatusResult:
@@ -44,7 +42,7 @@ def latest_readings(context: ToolContext, layers: Sequence[str] = ()) -> tuple[B
     now, window = context.now_ns(), round(context.settings.trend_window * SECOND)
     with context.db.read() as conn:
         _check_layers(conn, layers)
-        first_session = _comparable_since(conn)
+        first_session = sessions.comparable_since(conn)
         found = body.latest(conn, list(layers) or None, now, first_session)
         readings = []
         for latest in found:
@@ -61,19 +59,6 @@ def _with_trend(reading: BodyReading, earlier: tuple[int, float] | None) -> Body
     if reading.value is None or earlier is None or earlier[0] >= reading.stamp:
         return reading
     return replace(reading, change=reading.value - earlier[1], window=(reading.stamp - earlier[0]) / SECOND)
-
-
-def _comparable_since(conn: sqlite3.Connection) -> int:
-    """First session whose stamps are of the present clock: after its last jump, or the last change to another."""
-    first = sessions.latest(conn)
-    for _ in range(SESSIONS):
-        if first is None or first.reason.startswith("clock"):
-            break
-        earlier = sessions.get(conn, first.id - 1)
-        if earlier is None or earlier.clock != first.clock or earlier.last_stamp > first.start_stamp:
-            break
-        first = earlier
-    return first.id if first else 0
 
 
 def _check_layers(conn: sqlite3.Connection, layers: Sequence[str]) -> None:

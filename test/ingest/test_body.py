@@ -12,12 +12,18 @@ S = 1_000_000_000
 
 
 def events(values: list[float], unit: str = "fraction", period: float = 1.0, window: float = 30.0) -> list[BodyEvent]:
+    """What is told of each event at the end, in the order in which they were noticed."""
+    return list({event.noticed: event for event in tellings(values, unit, period, window)}.values())
+
+
+def tellings(values: list[float], unit: str, period: float, window: float) -> list[BodyEvent]:
+    """All that is told, in order."""
     watch = BodyWatch()
     found = (
         watch.observe("battery", value, round(i * period * S), unit, (1.0, 2.0, 0.0), window)
         for i, value in enumerate(values)
     )
-    return [event for event in found if event]
+    return [event for some in found for event in some]
 
 
 def test_a_drop_beyond_noise_is_one_event_with_both_values_and_the_place() -> None:
@@ -28,8 +34,8 @@ def test_a_drop_beyond_noise_is_one_event_with_both_values_and_the_place() -> No
     assert len(found) == 1
     event = found[0]
     assert event.after < event.before and event.position == (1.0, 2.0, 0.0)
-    assert 120 * S <= event.stamp <= 130 * S
-    assert event.text.startswith("battery dropped from 89% to 8")
+    assert 120 * S <= event.noticed <= 130 * S and event.stamp == 139 * S
+    assert event.text.startswith("battery dropped from 89% to 79% within")
 
 
 def test_a_steady_discharge_however_fast_is_usual() -> None:
@@ -99,7 +105,7 @@ def test_a_layer_read_once_a_minute_has_events_too() -> None:
 
 def test_a_slow_layer_that_drops_on_and_on_is_one_event_and_a_steady_discharge_none() -> None:
     falling = [0.9] * 10 + [0.9 - 0.1 * i for i in range(1, 5)] + [0.5] * 5
-    assert [(e.before, e.after) for e in events(falling, period=60.0)] == [(0.9, 0.8)]
+    assert [(e.before, round(e.after, 6)) for e in events(falling, period=60.0)] == [(0.9, 0.5)]
     assert events([1.0 - 0.01 * i for i in range(60)], period=60.0) == []
 
 
@@ -107,15 +113,15 @@ def test_what_a_layer_loses_while_it_is_silent_is_usual_at_its_usual_rate() -> N
     watch = BodyWatch()
     stamps = [*range(0, 600, 60), 3600]
     found = [watch.observe("battery", 1.0 - stamp / 10_000, stamp * S, "", None, 30.0) for stamp in stamps]
-    assert found == [None] * 11
-    assert watch.observe("battery", 0.4, 3660 * S, "", None, 30.0) is not None
+    assert found == [[]] * 11
+    assert len(watch.observe("battery", 0.4, 3660 * S, "", None, 30.0)) == 1
 
 
 def test_late_and_equal_stamps_are_no_change() -> None:
     watch = BodyWatch()
     for i in range(20):
         watch.observe("battery", 0.9, i * S, "", None, 30.0)
-    assert watch.observe("battery", 0.1, 5 * S, "", None, 30.0) is None
+    assert watch.observe("battery", 0.1, 5 * S, "", None, 30.0) == []
 
 
 def test_f48_readings_kept_are_bounded() -> None:
@@ -123,3 +129,50 @@ def test_f48_readings_kept_are_bounded() -> None:
     for i in range(2_000):
         watch.observe("battery", 0.9, i * S // 100, "", None, 30.0)
     assert len(watch._layers["battery"].readings) == 512
+
+
+@pytest.mark.parametrize("size", [0.1, 0.2, 0.3, 0.6])
+def test_an_event_tells_the_whole_drop_whether_steep_or_not(size: float) -> None:
+    ramp = [0.9] * 60 + [0.9 - size * i / 20 for i in range(1, 21)] + [0.9 - size] * 70
+    (event,) = events(ramp)
+    assert event.text == f"battery dropped from 90% to {90 - 100 * size:.0f}% within 20 s"
+    assert (event.start, event.stamp) == (59 * S, 79 * S)
+    told = tellings(ramp, "fraction", 1.0, 30.0)
+    assert len({one.noticed for one in told}) == 1 and 2 < len(told) < 16
+
+
+def test_what_drops_on_within_the_window_is_one_event_of_both() -> None:
+    (event,) = events([0.9] * 40 + [0.86] * 10 + [0.76] * 90)
+    assert event.text == "battery dropped from 90% to 76% within 11 s"
+
+
+def test_the_last_of_a_change_is_told_when_it_is_over() -> None:
+    ramp = [0.9] * 60 + [0.8] + [0.79] * 80
+    told = tellings(ramp, "fraction", 1.0, 30.0)
+    assert [round(one.after, 6) for one in told] == [0.8, 0.79]
+    assert tellings(ramp[:80], "fraction", 1.0, 30.0) == told[:1]
+
+
+def test_a_rise_after_a_drop_ends_it() -> None:
+    found = events([0.9] * 60 + [0.8] + [0.79] * 5 + [0.95] * 90)
+    assert [(e.before, e.after) for e in found] == [(0.9, 0.79), (0.79, 0.95)]
+
+
+@pytest.mark.parametrize("period", [1.0, 10.0, 60.0])
+@pytest.mark.parametrize("rises", [1, 2, 3, 4, 5, 6])
+def test_a_flag_that_rises_is_an_event_however_seldom_it_is_read(period: float, rises: int) -> None:
+    found = events([float(i >= rises) for i in range(rises + 5)], unit="", period=period)
+    assert [(e.before, e.after, e.noticed) for e in found] == [(0.0, 1.0, round(rises * period * S))]
+
+
+def test_a_number_that_is_no_flag_needs_more_readings_first() -> None:
+    assert events([0.9, 0.5], unit="") == [] and events([0.0, 1.0], unit="V") == []
+
+
+def test_readings_of_before_a_restart_are_compared_with() -> None:
+    watch = BodyWatch()
+    assert not watch.knows("battery")
+    watch.remember("battery", [(i * S, 0.9) for i in range(50)])
+    assert watch.knows("battery")
+    (event,) = watch.observe("battery", 0.5, 300 * S, "fraction", None, 30.0)
+    assert event.text == "battery dropped from 90% to 50% within 4 min"

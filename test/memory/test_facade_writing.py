@@ -14,7 +14,7 @@ import pytest
 from support.fakes import FakeClock, WordEmbedder
 
 from memory_node.errors import ClosedError, InvalidArgument, LockedError, ReadOnlyError, StorageError
-from memory_node.graph import Detection, EdgeType, Kind, Pose, PositionSource, Tier
+from memory_node.graph import Detection, EdgeType, Filter, Kind, Pose, PositionSource, Tier
 from memory_node.memory import Memory
 
 S = 1_000_000_000
@@ -161,6 +161,40 @@ def test_a_drop_is_an_event_joined_to_what_was_seen_around_it(memory: Memory, cl
     assert event.position == (1.0, 0.0, 0.0)
     joined = {edge.source for edge in memory.edges(event.id) if edge.type is EdgeType.NEAR_EVENT}
     assert joined == {before, late} and far not in joined
+
+
+def test_an_event_that_goes_on_is_one_row_that_tells_and_joins_all_of_it(memory: Memory, clock: FakeClock) -> None:
+    ids = []
+    for second in range(200):
+        clock.advance(1.0)
+        value = 0.9 - 0.01 * min(max(second - 50, 0), 60)
+        memory.record_body_state("battery", "battery", value, "fraction")
+        ids.append(memory.record(f"corridor {second}", layer="scene"))
+        if second % 7 == 0:
+            memory.flush()
+    memory.flush()
+    (event,) = [node for node in memory.nodes() if node.layer == "events"]
+    assert event.text == "battery dropped from 90% to 30% within 60 s"
+    assert (event.last_stamp - event.stamp, event.metadata["after"]) == (57 * S, pytest.approx(0.3))
+    joined = {edge.source for edge in memory.edges(event.id) if edge.type is EdgeType.NEAR_EVENT}
+    assert joined == set(ids[20:141])
+    assert len([text for text in (node.text for node in memory.nodes()) if text == event.text]) == 1
+
+
+@pytest.mark.parametrize(("pause", "there"), [(60.0, True), (2 * 3600.0, False)])
+def test_a_drop_across_a_restart_is_an_event_unless_the_pause_was_long(
+    tmp_path: Path, clock: FakeClock, pause: float, there: bool
+) -> None:
+    for value in (0.9, 0.5):
+        with Memory.open(tmp_path / "robot.db", clock=clock) as memory:
+            for _ in range(20):
+                memory.record_body_state("battery", "battery", value, "fraction")
+                clock.advance(1.0)
+            memory.flush()
+            found = memory.temporal_query(Filter(layers=("events",))).matches
+        clock.advance(pause)
+    said = f"battery dropped from 90% to 50% within {pause + 1:.0f} s"
+    assert [match.text for match in found] == ([said] if there else [])
 
 
 def test_repeats_are_counted_exactly_on_one_row(tmp_path: Path, clock: FakeClock) -> None:
