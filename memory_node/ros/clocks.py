@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 from rclpy.clock import Clock
 from rclpy.node import Node
@@ -35,24 +36,29 @@ class RosClock:
 class SilentClockWatch:
     """Warns once when `/clock` does not come, or no longer comes, under use_sim_time; a steady timer calls `look`."""
 
-    def __init__(self, node: Node, clock: RosClock) -> None:
+    def __init__(self, node: Node, clock: RosClock, ticks: Callable[[], int]) -> None:
+        """Args: ticks: how many times `/clock` has come; the time itself stands still in a paused simulation."""
         self._node = node
         self._clock = clock
+        self._ticks = ticks
         self._last = 0
-        self._moved = time.monotonic()
+        self._heard = time.monotonic()
         self._warned = False
 
     def look(self) -> str:
         """Return a warning while the clock is silent, else ""."""
-        now, steady = self._clock.now_ns(), time.monotonic()
-        if now != self._last:
-            self._last, self._moved, self._warned = now, steady, False
-        silent = steady - self._moved > _PATIENCE
+        now, ticks, steady = self._clock.now_ns(), self._ticks(), time.monotonic()
+        if ticks != self._last:
+            self._last, self._heard, self._warned = ticks, steady, False
+        silent = steady - self._heard > _PATIENCE
         if self._clock.kind != TICKING or (now > 0 and not silent):
             return ""
-        warning = "use_sim_time is true and nothing publishes /clock: the time is 0 and nothing is stored"
         if now > 0:
             warning = f"nothing comes on /clock any more: the time stands still at {now / 1e9:.3f} s"
+        elif ticks:
+            warning = "use_sim_time is true and /clock says 0: nothing is stored"
+        else:
+            warning = "use_sim_time is true and nothing publishes /clock: the time is 0 and nothing is stored"
         if silent and not self._warned:
             self._warned = True
             self._node.get_logger().warning(warning)

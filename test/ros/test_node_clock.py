@@ -101,3 +101,23 @@ def test_f2_simulated_time_that_is_set_forward_by_hours_begins_a_session_and_arc
         node.memory.housekeep()
         assert other.call("get_status").status.archived == 0
         assert [row.text for row in other.rows("scene")] == [f"before {i}" for i in range(6)]
+
+
+def test_f3_a_paused_simulation_is_not_a_silent_clock(tmp_path: Path) -> None:
+    with node_here(tmp_path, SCENE | {"use_sim_time": True}) as node, peer() as other:
+        clock = other.publisher("/clock", Clock)
+        watch = node._rooms.reporting._clock_watch
+
+        def come(seconds: float) -> None:
+            """A minute later /clock comes again."""
+            watch._heard -= 60.0
+            before = node.clock_ticks()
+            wait_until(lambda: clock.publish(Clock(clock=stamp(seconds))) or node.clock_ticks() > before, "it is heard")
+
+        come(0.0)
+        assert watch.look() == "use_sim_time is true and /clock says 0: nothing is stored"
+        for _ in range(2):
+            come(100.0)
+            assert watch.look() == "" and node.clock.now_ns() == 100_000_000_000
+        watch._heard -= 60.0
+        assert watch.look() == "nothing comes on /clock any more: the time stands still at 100.000 s"
