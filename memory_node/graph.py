@@ -277,6 +277,7 @@ class Look:
         detections: positions are in the memory's frame, or None.
         pose: of the robot at stamp, or None.
         sensor_range: m; sensor_fov: rad, the whole horizontal angle around the robot's heading.
+        session_id: whose clock stamp is of.
     """
 
     layer: str
@@ -287,3 +288,4 @@ class Look:
     pose: Pose | None
     sensor_range: float
     sensor_fov: float
+    session_id: int

@@ -101,7 +101,7 @@ def split_entity(tx: Transaction, id: int, observation_ids: Sequence[int]) -> in
     new, rest = _unseen(tx.new_id(), old), _unseen(id, old)
     origins = {id} | entities.split_from(tx.conn, id)
     entities.insert(
-        tx, new, frame=node.frame, map_id=node.map_id, session_id=node.session_id, split_from=origins
+        tx, new, frame=node.frame, map_id=node.map_id, split_from=origins
     )
     entities.forget_places(tx, id)
     for state, sightings in ((new, given), (rest, seen - given)):
@@ -183,12 +183,13 @@ def _one_thing(conn: sqlite3.Connection, a: EntityState, b: EntityState, gate: f
 def _merge(tx: Transaction, keep: EntityState, gone: EntityState) -> None:
     """Make one of two; keep is the older."""
     assert keep.position is not None and gone.position is not None
-    later = max(keep, gone, key=lambda state: state.last_seen)
+    later = max(keep, gone, key=lambda state: state.newest)
     keep.position = presence.join((keep.weight, gone.weight), (keep.position, gone.position))
     keep.weight += gone.weight
     keep.stddev = presence.deviation(keep.weight, keep.source)
     keep.sightings += gone.sightings
-    keep.last_seen, keep.confidence, keep.missed = later.last_seen, later.confidence, later.missed
+    keep.session_id, keep.last_seen = later.newest
+    keep.confidence, keep.missed = later.confidence, later.missed
     keep.missing, keep.moved = later.missing, keep.moved or gone.moved
     keep.tentative = keep.tentative and gone.tentative and keep.confidence < presence.CONFIRMED
     if gone.track_stamp > keep.track_stamp:
@@ -207,7 +208,7 @@ def _unseen(id_: int, like: EntityState) -> EntityState:
 def _replay(tx: Transaction, state: EntityState, observation_ids: Iterable[int]) -> None:
     """Show a stored entity that nothing is known of its sightings in the order of time; places it left are history."""
     since = 0
-    for node in sorted(nodes.fetch(tx.conn, observation_ids), key=lambda node: (node.stamp, node.id)):
+    for node in sorted(nodes.fetch(tx.conn, observation_ids), key=lambda node: (node.session_id, node.stamp, node.id)):
         if state.sightings == 0:
             state.first_seen = since = node.stamp
         variance = association.MEASURED_NOISE**2
@@ -220,7 +221,7 @@ def _replay(tx: Transaction, state: EntityState, observation_ids: Iterable[int])
             entities.leave_place(tx, state, since)
             state.position, state.source, state.weight = None, PositionSource.NONE, 0.0
             state.moved, since = True, node.stamp
-        presence.see(state, sighting, node.stamp, np.zeros(3))
+        presence.see(state, sighting, (node.session_id, node.stamp), np.zeros(3))
 
 
 def _elsewhere(state: EntityState, node: Node) -> bool:

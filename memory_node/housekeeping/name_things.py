@@ -164,4 +164,5 @@ def _look(node: Node, things: Sequence[NamedThing]) -> Look:
     """Return a sentence as a look: its things are somewhere around the observer, and nothing else was looked for."""
     pose = None if node.position is None else Pose(node.stamp, node.position, None, node.frame)
     detections = tuple(Detection(thing.name, thing.confidence) for thing in things)
-    return Look(node.layer, node.stamp, node.map_id, detections, (node.id,) * len(things), pose, 1.0, 1.0)
+    ids = (node.id,) * len(things)
+    return Look(node.layer, node.stamp, node.map_id, detections, ids, pose, 1.0, 1.0, node.session_id)

@@ -11,7 +11,7 @@ from memory_node.graph import NO_ID, EdgeType, Look, PositionSource
 from memory_node.ingest import association, looks, moves, presence
 from memory_node.ingest.entity_table import EntityTable, Kin
 from memory_node.ingest.presence import Sighting
-from memory_node.storage import edges, entities, meta
+from memory_node.storage import edges, entities, meta, sessions
 
 if TYPE_CHECKING:
     import sqlite3
@@ -56,6 +56,7 @@ class EntityTracker:
         self._table: EntityTable | None = None
         self._layers: dict[str, set[str]] = {}
         self._map_id = ""
+        self._session = NO_ID
         self._known = (0, 0)
         self._offset = np.zeros(3)
 
@@ -65,24 +66,37 @@ class EntityTracker:
         Args:
             types: type of each detected thing, where something better than its label is known.
         """
-        table = self._open(tx, look.map_id)
         tx.on_rollback(self.forget)
+        self._keep_time(tx, look)
+        table = self._open(tx, look.map_id)
+        now = table.on_clock(look.session_id, look.stamp)
         seen = presence.sightings(look, self._settings().entity_spatial_radius, types)
         self._kin.learn(tx.conn, {sighting.label for sighting in seen})
-        rows = self._associate(table, seen, look.stamp)
-        new = self._take(tx, table, seen, rows, look)
+        rows = self._associate(table, seen, look)
+        new = self._take(tx, table, seen, rows, look, now)
         self._note_layer(tx, {s.label for s in seen} | {table.at(row).label for row in rows}, look.layer)
         self._register(table, seen, rows, new)
-        missed = self._miss(table, look, set(rows))
+        missed = self._miss(table, look, set(rows), now)
         changed = sorted((set(rows) - new) | missed)
         entities.save(tx, [table.at(row) for row in changed])
         self._join(tx, table, seen, rows)
         for label in sorted({table.at(row).label for row in [*rows, *missed]}):
-            moves.follow(tx, table, self._like(label), look.stamp)
+            moves.follow(tx, table, self._like(label), now)
 
     def forget(self) -> None:
         """Drop what is held in memory; it is read again at the next look."""
         self._table = None
+
+    def _keep_time(self, tx: Transaction, look: Look) -> None:
+        """Go by the clock of the newest session from its first look on."""
+        before = self._session
+        if before == NO_ID:
+            latest = sessions.latest(tx.conn)
+            self._session = latest.id if latest else NO_ID
+        if look.session_id > self._session:
+            self._session = look.session_id
+        if self._table is not None and self._session != before:
+            self._table.go_by(sessions.shifts(tx.conn, self._session), before, look.stamp)
 
     def _open(self, tx: Transaction, map_id: str) -> EntityTable:
         """Return the table of a map, read anew when another map, a merge, a split or a removal came in between."""
@@ -92,7 +106,8 @@ class EntityTracker:
         if map_id != self._map_id:
             self._offset = np.zeros(3)
         self._map_id = map_id
-        self._table = EntityTable(reversed(entities.states(tx.conn, map_id, MOST_ENTITIES)))
+        shifts = before.shifts if before is not None else sessions.shifts(tx.conn, self._session)
+        self._table = EntityTable(reversed(entities.states(tx.conn, map_id, MOST_ENTITIES)), shifts)
         if before is not None:
             self._table.adopt(before)
         self._layers = entities.label_layers(tx.conn)
@@ -113,7 +128,7 @@ class EntityTracker:
     def _like(self, label: str) -> list[str]:
         return self._kin.of(label, self._settings().entity_similarity_threshold)
 
-    def _associate(self, table: EntityTable, seen: Sequence[Sighting], stamp: int) -> list[int]:
+    def _associate(self, table: EntityTable, seen: Sequence[Sighting], look: Look) -> list[int]:
         """Return the row of each sighting, -1 where it is of a new thing; labels that are kin are assigned together."""
         rows = [-1] * len(seen)
         for group in self._groups(seen):
@@ -122,7 +137,7 @@ class EntityTracker:
             known = self._within_reach(table, members, table.rows_of(labels))
             if not len(known):
                 continue
-            costs = self._costs(table, members, known, stamp)
+            costs = self._costs(table, members, known, look)
             for index, column in zip(group, association.assign(costs), strict=True):
                 rows[index] = -1 if column < 0 else int(known[column])
         return rows
@@ -151,7 +166,7 @@ class EntityTracker:
         return [indices for _, indices in groups]
 
     def _costs(
-        self, table: EntityTable, seen: Sequence[Sighting], known: NDArray[np.intp], stamp: int
+        self, table: EntityTable, seen: Sequence[Sighting], known: NDArray[np.intp], look: Look
     ) -> NDArray[np.float64]:
         settings = self._settings()
         states = [table.at(int(row)) for row in known]
@@ -166,23 +181,24 @@ class EntityTracker:
         )
         both = measured[:, None] & table.measured[known][None, :]
         costs = np.where(both, exact, near)
-        tracked = self._tracked(seen, states, stamp) & both
+        tracked = self._tracked(seen, states, look) & both
         if tracked.any():
             step = association.tracked_costs(points, places, settings.entity_gate_measured)
             costs = np.where(tracked, np.minimum(costs, step), costs)
         nowhere = np.isnan(points[:, :1]) | np.isnan(places[:, 0])[None, :]
-        latest_first = np.array([s.last_seen for s in states]).argsort()[::-1].argsort() * 1e-6
+        latest_first = table.last_seen[known].argsort()[::-1].argsort() * 1e-6
         costs = np.where(nowhere, association.NO_PLACE + latest_first[None, :], costs)
         other_word = np.array([[s.label != state.label for state in states] for s in seen])
         doubt = association.doubt_costs(np.array([state.confidence for state in states]))
         return np.asarray(costs + association.OTHER_WORD * other_word + doubt[None, :])
 
     @staticmethod
-    def _tracked(seen: Sequence[Sighting], states: Sequence[entities.EntityState], stamp: int) -> NDArray[np.bool_]:
+    def _tracked(seen: Sequence[Sighting], states: Sequence[entities.EntityState], look: Look) -> NDArray[np.bool_]:
         return np.array(
             [
                 [
-                    bool(s.track_id) and s.track_id == state.track_id and abs(stamp - state.track_stamp) <= TRACK_AGE
+                    bool(s.track_id) and s.track_id == state.track_id and state.session_id == look.session_id
+                    and abs(look.stamp - state.track_stamp) <= TRACK_AGE
                     for state in states
                 ]
                 for s in seen
@@ -190,32 +206,26 @@ class EntityTracker:
         )
 
     def _take(
-        self, tx: Transaction, table: EntityTable, seen: Sequence[Sighting], rows: list[int], look: Look
+        self, tx: Transaction, table: EntityTable, seen: Sequence[Sighting], rows: list[int], look: Look, now: int
     ) -> set[int]:
         """Change the entities that were seen and store those that are new; fills rows, returns the rows of the new."""
         new: set[int] = set()
         offset = REGISTERED * self._offset
-        session = self._session(tx, seen) if -1 in rows else NO_ID
+        when = look.session_id, look.stamp
         for index, sighting in enumerate(seen):
             if rows[index] >= 0:
                 if presence.is_ghost(table.at(rows[index])):
-                    table.here_since[rows[index]] = look.stamp
-                presence.see(table.at(rows[index]), sighting, look.stamp, offset)
+                    table.here_since[rows[index]] = now
+                presence.see(table.at(rows[index]), sighting, when, offset)
                 table.changed(rows[index])
                 continue
-            state = presence.born(tx.new_id(), sighting, look.stamp, offset)
-            frame = self._settings().frame
-            entities.insert(tx, state, frame=frame, map_id=look.map_id, session_id=session)
+            state = presence.born(tx.new_id(), sighting, when, offset)
+            entities.insert(tx, state, frame=self._settings().frame, map_id=look.map_id)
             rows[index] = table.add(state)
             new.add(rows[index])
         if look.pose is not None and rows:
             looks.remember(table, rows, look.pose)
         return new
-
-    @staticmethod
-    def _session(tx: Transaction, seen: Sequence[Sighting]) -> int:
-        row = tx.conn.execute("SELECT session_id FROM node WHERE id = ?", (seen[0].observation_id,)).fetchone()
-        return NO_ID if row is None else int(row[0])
 
     def _note_layer(self, tx: Transaction, labels: set[str], layer: str) -> None:
         """Note that a layer shows things of labels; those that it calls by another word are among them."""
@@ -236,24 +246,24 @@ class EntityTracker:
             gain = OFFSET_GAIN * len(off) / (len(off) + 2.0)
             self._offset = (1.0 - gain) * self._offset + gain * np.median(off, axis=0)
 
-    def _miss(self, table: EntityTable, look: Look, seen: set[int]) -> set[int]:
+    def _miss(self, table: EntityTable, look: Look, seen: set[int], now: int) -> set[int]:
         """Count the look for what it should have shown and did not; return the rows that changed."""
         rows, certain = looks.in_view(look, table, self._settings().entity_spatial_radius)
         changed: set[int] = set()
-        for row, sure in zip(rows.tolist(), certain.tolist(), strict=True):
+        since = (now - np.maximum(table.last_seen[rows], table.last_looked[rows])).tolist()
+        for row, sure, passed in zip(rows.tolist(), certain.tolist(), since, strict=True):
             state = table.at(row)
-            passed = look.stamp - max(state.last_seen, int(table.last_looked[row]))
             if row in seen or passed < (LOOK_GAP if sure else OCCASION):
                 continue
             if look.layer not in self._layers.get(state.label, ()):
                 continue
-            table.last_looked[row] = look.stamp
+            table.last_looked[row] = now
             missing = state.missing
             if presence.miss(state, sure):
                 table.changed(row)
                 changed.add(row)
             if state.missing and not missing:
-                table.missing_since[row] = look.stamp
+                table.missing_since[row] = now
         return changed
 
     def _join(self, tx: Transaction, table: EntityTable, seen: Sequence[Sighting], rows: Sequence[int]) -> None:

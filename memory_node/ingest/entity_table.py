@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +28,7 @@ COLUMNS: tuple[tuple[str, Any, tuple[int, ...], Any], ...] = (
     ("there", bool, (), False),
     ("blocking", bool, (), False),
     ("missing", bool, (), False),
+    ("first_seen", np.int64, (), NEVER),
     ("last_seen", np.int64, (), NEVER),
     ("here_since", np.int64, (), NEVER),
     ("last_looked", np.int64, (), NEVER),
@@ -36,6 +37,7 @@ COLUMNS: tuple[tuple[str, Any, tuple[int, ...], Any], ...] = (
     ("seen_at", np.float64, (3,), np.nan),
 )
 """Name, type, shape of a value and what an empty row holds."""
+TIMES = tuple(name for name, type_, _, _ in COLUMNS if type_ is np.int64)
 REMEMBERED = ("here_since", "last_looked", "missing_since", "seen_from", "seen_at")
 """Columns that are in no table of SQLite."""
 
@@ -47,15 +49,18 @@ class EntityTable:
         places: (N, 3) m, NaN where unknown. measured: whether the place is the thing's own.
         there: whether the thing is there for sure; blocking: and measured, so that it may hide others. missing: whether
         it was there, and is gone.
-        last_seen, here_since: ns of the last sighting, and of the first at the present place.
+        first_seen, last_seen, here_since: ns of the first sighting, the last, and the first at the present place.
         last_looked: ns of the last look that was counted as a miss.
         missing_since: ns of the look at which it became missing, NEVER while it is not or when that is forgotten.
         seen_from: (N, SECTORS) m, how far away it was seen from at most, by direction; 0 where never.
         seen_at: (N, 3) x, y (m) and yaw (rad) of the robot when it was last seen, NaN where unknown.
+    Times are on the clock of the newest session: what happened before a clock jumped has its place before that.
     What SQLite doesn't have (`REMEMBERED`) is unknown after a restart; docs/entities.md says what follows from that.
     """
 
-    def __init__(self, states: Iterable[EntityState] = ()) -> None:
+    def __init__(self, states: Iterable[EntityState] = (), shifts: Mapping[int, int] | None = None) -> None:
+        """Make a table; shifts: what to add (ns) to stamps of earlier sessions, see `sessions.shifts`."""
+        self.shifts = dict(shifts or {})
         self._states: list[EntityState | None] = []
         self._rows: dict[int, int] = {}
         self._labels: dict[str, set[int]] = {}
@@ -112,7 +117,9 @@ class EntityTable:
         self._labels.setdefault(state.label, set()).add(row)
         self._sorted.pop(state.label, None)
         self.changed(row)
-        self.here_since[row] = state.last_seen if state.moved else state.first_seen
+        last = self.last_seen[row]
+        self.first_seen[row] = min(last, self.on_clock(state.session_id, state.first_seen))
+        self.here_since[row] = last if state.moved else self.first_seen[row]
         return row
 
     def remove(self, id_: int) -> None:
@@ -138,13 +145,36 @@ class EntityTable:
                     self._columns[name][row] = other._columns[name][other.row(id_)]
                 self.changed(row)
 
+    def on_clock(self, session_id: int, stamp: int) -> int:
+        """Return when a stamp of a session was on the clock of the newest one, ns."""
+        return stamp + self.shifts.get(session_id, 0)
+
+    def go_by(self, shifts: Mapping[int, int], before: int, now: int) -> None:
+        """Go by the clock of a newer session, which shows now (ns).
+
+        Args:
+            shifts: as they are from it. before: session whose clock the table went by.
+        """
+        shift = shifts.get(before, 0)
+        self.shifts = dict(shifts)
+        if not shift:
+            return
+        newest = max(int(self._columns[name].max(initial=NEVER)) for name in TIMES)
+        # Looks that saw nothing went on after the last row, by which the session's end is known.
+        late = min(0, now - newest - shift)
+        self.shifts = {session: known + late for session, known in shifts.items()}
+        for name in TIMES:
+            column = self._columns[name]
+            column[column != NEVER] += shift + late
+
     def changed(self, row: int) -> None:
         """Bring the columns of a row up to its state."""
         state, columns = self.at(row), self._columns  # not by attribute: this is the hottest place of a message
         sure, measured = state.position is not None and not state.tentative, state.source is PositionSource.MEASURED
         there = sure and not state.missing
         columns["places"][row] = np.nan if state.position is None else state.position
-        columns["measured"][row], columns["last_seen"][row] = measured, state.last_seen
+        last_seen = state.last_seen + self.shifts.get(state.session_id, 0)
+        columns["measured"][row], columns["last_seen"][row] = measured, last_seen
         columns["there"][row], columns["missing"][row] = there, sure and state.missing
         columns["blocking"][row] = there and measured
         if not state.missing:

@@ -113,8 +113,8 @@ def _settled(
     if old.confidence > GONE:
         return False
     gone, came = int(table.missing_since[table.row(old.id)]), table.here_since[table.row(new.id)]
-    if gone != NEVER and now - gone < PATIENCE * (gone - old.last_seen):
-        waited = (state for state in known if state.last_seen < came and not state.missing)
+    if gone != NEVER and now - gone < PATIENCE * (gone - table.last_seen[table.row(old.id)]):
+        waited = (state for state in known if table.last_seen[table.row(state.id)] < came and not state.missing)
         return all(state is old or state is new for state in waited)
     return True
 
@@ -126,7 +126,7 @@ def move(tx: Transaction, table: EntityTable, old: EntityState, new: EntityState
         entities.leave_place(tx, old, entities.place_since(tx.conn, old))
         old.moved = True
     old.position, old.source, old.weight, old.stddev = new.position, new.source, new.weight, new.stddev
-    old.last_seen, old.confidence = new.last_seen, new.confidence
+    (old.session_id, old.last_seen), old.confidence = new.newest, new.confidence
     old.sightings += new.sightings
     old.missing, old.missed = False, 0
     old.track_id, old.track_stamp = new.track_id, new.track_stamp
@@ -148,7 +148,7 @@ def _in_time(
     """
     came, last = table.here_since[newcomers][:, None], table.last_seen[known]
     stretch = _stretch(table, known, now)
-    first = np.array([table.at(row).first_seen for row in known.tolist()])
+    first = table.first_seen[known]
     gone = np.array([table.at(row).confidence <= GONE for row in known.tolist()])
     return np.asarray((last < came) | gone & (came - first > stretch) & (last - came <= stretch))
 
@@ -179,7 +179,7 @@ def _costs(
         possible = possible & np.array([_ground_known(table, row, known) for row in newcomers.tolist()])
     possible = possible & ~_split(tx, table, newcomers, known)
     for row, column in np.argwhere(possible & overlap).tolist():
-        seen = entities.sightings_since(tx.conn, table.at(int(known[column])).id, int(came[row, 0]))
+        seen = entities.sightings_since(tx.conn, table.at(int(known[column])).id, int(came[row, 0]), table.shifts)
         possible[row, column] = seen <= STRAYS
     left = np.clip((came - last) / stretch, LEAST, 1.0)
     away = np.where(gone == NEVER, 0, np.maximum(0, came - gone)) / stretch
@@ -209,7 +209,7 @@ def _ground_known(table: EntityTable, new: int, known: NDArray[np.intp]) -> NDAr
     box = (np.abs(table.places[:, 0] - x) <= NEIGHBOURHOOD) & (np.abs(table.places[:, 1] - y) <= NEIGHBOURHOOD)
     near = np.flatnonzero(table.measured & box)
     apart = np.linalg.norm(table.places[near, :2] - (x, y), axis=1)
-    around = [(table.at(row).first_seen, row) for row in near[apart <= NEIGHBOURHOOD].tolist() if row != new]
+    around = [(int(table.first_seen[row]), row) for row in near[apart <= NEIGHBOURHOOD].tolist() if row != new]
     # The earliest, and the one after it for the thing that is itself the earliest.
     (earliest, row), (second, _) = [*sorted(around), (NEVER, -1), (NEVER, -1)][:2]
     return np.asarray(np.where(known == row, second, earliest) <= table.last_seen[known])

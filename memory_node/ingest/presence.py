@@ -82,30 +82,35 @@ def sightings(look: Look, observer_radius: float, types: Sequence[str] = ()) -> 
     return found
 
 
-def born(id_: int, sighting: Sighting, stamp: int, offset: NDArray[np.float64]) -> EntityState:
-    """Return the entity of a first sighting; offset (m) is what registration takes from measured positions."""
+def born(id_: int, sighting: Sighting, look: tuple[int, int], offset: NDArray[np.float64]) -> EntityState:
+    """Return the entity of a first sighting; look and offset as `see` takes them."""
     state = EntityState(
         id=id_, label=sighting.label, position=None, source=PositionSource.NONE, weight=0.0, stddev=0.0,
-        first_seen=stamp, last_seen=stamp, sightings=0, confidence=0.0, entity_type=sighting.entity_type,
-    )
-    see(state, sighting, stamp, offset)
+        first_seen=look[1], last_seen=look[1], sightings=0, confidence=0.0, entity_type=sighting.entity_type,
+        session_id=look[0],
+    )  # fmt: skip
+    see(state, sighting, look, offset)
     return state
 
 
-def see(state: EntityState, sighting: Sighting, stamp: int, offset: NDArray[np.float64]) -> None:
-    """Change an entity by one more sighting."""
+def see(state: EntityState, sighting: Sighting, look: tuple[int, int], offset: NDArray[np.float64]) -> None:
+    """Change an entity by one more sighting.
+
+    Args:
+        look: session and stamp. offset: what registration takes from measured positions, m.
+    """
     if state.sightings == 0:
         state.confidence = 0.3 + 0.3 * sighting.score
     else:
         state.confidence = _updated(state.confidence, 1.0 + (SEEN_ODDS - 1.0) * sighting.score)
     state.sightings += 1
-    state.first_seen = min(state.first_seen, stamp)
-    state.last_seen = max(state.last_seen, stamp)
+    state.first_seen = min(state.first_seen, look[1])
+    state.session_id, state.last_seen = max(state.newest, look)
     state.missed, state.missing = 0, False
     if state.sightings >= 2 and state.confidence >= CONFIRMED:
         state.tentative = False
     if sighting.track_id:
-        state.track_id, state.track_stamp = sighting.track_id, stamp
+        state.track_id, state.track_stamp = sighting.track_id, look[1]
     _place(state, sighting, offset)
 
 

@@ -154,6 +154,7 @@ class Recorder:
                 pose=seen_from,
                 sensor_range=settings.sensor_range if sensor_range is None else sensor_range,
                 sensor_fov=settings.sensor_fov if sensor_fov is None else sensor_fov,
+                session_id=self._situation.session_id,
             )
 
         with self._situation.lock:

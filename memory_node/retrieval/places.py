@@ -72,7 +72,7 @@ def of_entity(entity: Entity, relevance: float) -> Scored | None:
     if entity.position is None:
         return None
     here = max(1, entity.sightings - sum(old.support for old in entity.history))
-    since = entity.history[0].last_seen if entity.history else entity.first_seen
+    since = min(entity.last_seen, entity.history[0].last_seen) if entity.history else entity.first_seen
     place = Place(
         position=entity.position, frame=entity.frame, position_source=entity.position_source,
         radius=entity.position_stddev, confidence=relevance * entity.confidence, support=here,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,7 +23,8 @@ LEFT JOIN map AS m ON m.id = n.map_id
 """
 _STATES = """
 SELECT e.id, e.label, n.x, n.y, n.z, n.position_source, e.weight, e.stddev, n.stamp, n.last_stamp, n.repeats,
-       n.confidence, e.tentative, e.moved, e.missing, e.missed_looks, e.track_id, e.track_stamp, e.entity_type
+       n.confidence, e.tentative, e.moved, e.missing, e.missed_looks, e.track_id, e.track_stamp, e.entity_type,
+       n.session_id
 FROM entity AS e JOIN node AS n ON n.id = e.id
 """
 _EDITS = "entity_edits"
@@ -42,6 +43,7 @@ class EntityState:
         weight: sum of 1/variance (1/m²) of the sightings at the present place.
         stddev: of the position, m.
         missed: looks since the last sighting that should have shown it.
+        session_id: of the last sighting, whose clock last_seen and track_stamp are of.
     """
 
     id: int
@@ -61,12 +63,18 @@ class EntityState:
     track_id: str = ""
     track_stamp: int = 0
     entity_type: str = ""
+    session_id: int = NO_ID
+
+    @property
+    def newest(self) -> tuple[int, int]:
+        """Session and stamp of the last sighting: stamps alone are ordered while no clock jumps."""
+        return self.session_id, self.last_seen
 
 
 def states(conn: sqlite3.Connection, map_id: str, limit: int) -> list[EntityState]:
     """Return the entities of a map that stand for themselves, the latest seen first, at most limit."""
     sql = f"""{_STATES} WHERE e.merged_into = 0 AND n.map_id = coalesce((SELECT id FROM map WHERE name = ?), 0)
-              ORDER BY n.last_stamp DESC, e.id DESC LIMIT ?"""
+              ORDER BY n.session_id DESC, n.last_stamp DESC, e.id DESC LIMIT ?"""
     return [_state(row) for row in conn.execute(sql, (map_id, limit))]
 
 
@@ -95,7 +103,6 @@ def insert(
     *,
     frame: str,
     map_id: str,
-    session_id: int,
     split_from: Iterable[int] = (),
 ) -> None:
     """Store a new entity under state.id, which the caller took from tx.new_id().
@@ -110,7 +117,7 @@ def insert(
             id=state.id, kind=Kind.ENTITY, layer="", text=state.label, text_id=None, stamp=state.first_seen,
             last_stamp=state.last_seen, repeats=state.sightings, position=state.position,
             position_source=state.source, frame=frame, map_id=map_id, confidence=state.confidence,
-            session_id=session_id, metadata={_SPLIT_FROM: origins} if origins else {},
+            session_id=state.session_id, metadata={_SPLIT_FROM: origins} if origins else {},
         ),
     )
     tx.conn.execute(
@@ -125,10 +132,10 @@ def save(tx: Transaction, changed: Sequence[EntityState]) -> None:
     """Write entities whose state changed."""
     tx.conn.executemany(
         "UPDATE node SET x = ?, y = ?, z = ?, position_source = ?, stamp = ?, last_stamp = ?, repeats = ?,"
-        " confidence = ?, revision = ? WHERE id = ?",
+        " confidence = ?, session_id = ?, revision = ? WHERE id = ?",
         [
             (*(s.position or (None, None, None)), int(s.source), s.first_seen, s.last_seen, s.sightings, s.confidence,
-             tx.revision, s.id)
+             s.session_id, tx.revision, s.id)
             for s in changed
         ],
     )
@@ -185,10 +192,13 @@ def leave_place(tx: Transaction, state: EntityState, since: int) -> None:
 
 
 def place_since(conn: sqlite3.Connection, state: EntityState) -> int:
-    """Return the stamp since which the entity is where it is: after the last of its earlier places."""
-    sql = "SELECT max(last_seen) FROM entity_place WHERE entity_id = ?"
-    last = conn.execute(sql, (state.id,)).fetchone()[0]
-    return state.first_seen if last is None else int(last)
+    """Return the stamp since which the entity is where it is: after the last of its earlier places.
+
+    Where the clock went back since, it is that of the last sighting.
+    """
+    sql = "SELECT last_seen FROM entity_place WHERE entity_id = ? ORDER BY id DESC LIMIT 1"
+    last = conn.execute(sql, (state.id,)).fetchone()
+    return state.first_seen if last is None else min(int(last[0]), state.last_seen)
 
 
 def forget_places(tx: Transaction, id_: int) -> None:
@@ -298,10 +308,16 @@ def observations(conn: sqlite3.Connection, entity_id: int) -> list[int]:
     return edges.targets(conn, resolve(conn, entity_id), EdgeType.OBSERVED_IN)
 
 
-def sightings_since(conn: sqlite3.Connection, id_: int, stamp: int) -> int:
-    """Return how many observations saw an entity at or after a stamp."""
-    sql = "SELECT count(*) FROM edge JOIN node ON node.id = target WHERE source = ? AND type = ? AND stamp >= ?"
-    return int(conn.execute(sql, (id_, int(EdgeType.OBSERVED_IN), stamp)).fetchone()[0])
+def sightings_since(conn: sqlite3.Connection, id_: int, stamp: int, shifts: Mapping[int, int]) -> int:
+    """Return how many observations saw an entity at or after a stamp.
+
+    Args:
+        shifts: what to add (ns) to stamps of a session to have them on the clock of that stamp; 0 where left out.
+    """
+    sql = """SELECT count(*) FROM edge JOIN node ON node.id = target WHERE source = ?1 AND type = ?2
+             AND stamp + coalesce((SELECT value FROM json_each(?3) WHERE key = session_id), 0) >= ?4"""
+    told = json.dumps({str(session): shift for session, shift in shifts.items()})
+    return int(conn.execute(sql, (id_, int(EdgeType.OBSERVED_IN), told, stamp)).fetchone()[0])
 
 
 def seen_together(conn: sqlite3.Connection, pairs: Iterable[tuple[int, int]]) -> set[tuple[int, int]]:
@@ -336,7 +352,7 @@ def _places(conn: sqlite3.Connection, table: str) -> dict[int, tuple[Place, ...]
                     n.frame, n.confidence, e.label, m.name
              FROM entity_place AS p JOIN node AS n ON n.id = p.entity_id JOIN entity AS e ON e.id = p.entity_id
              LEFT JOIN map AS m ON m.id = n.map_id
-             WHERE p.entity_id IN (SELECT value FROM json_each(?)) ORDER BY p.last_seen DESC, p.id DESC"""
+             WHERE p.entity_id IN (SELECT value FROM json_each(?)) ORDER BY p.id DESC"""
     found: dict[int, list[Place]] = {}
     for row in conn.execute(sql, (table,)):
         found.setdefault(row[0], []).append(

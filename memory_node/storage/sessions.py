@@ -8,8 +8,10 @@ from dataclasses import dataclass
 
 from memory_node.storage.writer import Transaction
 
+_SECOND = 1_000_000_000
+FAR = 30 * 86_400 * _SECOND
+"""ns between the stamps of two sessions of one clock beyond which it can't be said to have gone on."""
 _COLUMNS = "id, started_wall, clock, start_stamp, last_stamp, last_wall, frame, map_id, reason"
-
 LOOKED_BACK = 1000
 """Sessions that are looked back through for the first of the present clock; older rows are of no use then."""
 
@@ -91,3 +93,48 @@ def comparable_since(conn: sqlite3.Connection) -> int:
             break
         first = earlier
     return first.id if first else 0
+
+
+def bases(conn: sqlite3.Connection, session_id: int, now: int) -> dict[int, tuple[int, str]]:
+    """Return, for each session up to one whose clock shows now (ns), of what a stamp's distance is its age; its clock.
+
+    A row's age is what its own session's clock measured after it, plus what the later sessions measured, plus the time
+    between sessions. A jump of the clock begins a session and counts nothing.
+    """
+    found: dict[int, tuple[int, str]] = {}
+    later: tuple[int, str, int, str] | None = None
+    elapsed = 0
+    rows = conn.execute(
+        "SELECT id, started_wall, clock, start_stamp, last_stamp, last_wall, reason FROM session"
+        " WHERE id <= ? ORDER BY id DESC",
+        (session_id,),
+    )
+    for id_, started_wall, clock, start, last, last_wall, reason in rows:
+        if later is None and id_ == session_id:
+            last = now
+        elif later is not None:
+            elapsed += _between(clock, last, last_wall, later)
+        # A row of stamp s in this session is `elapsed + last - s` old.
+        found[id_] = elapsed + last, clock
+        elapsed += max(0, last - start)
+        later = (started_wall, clock, start, reason)
+    return found
+
+
+def shifts(conn: sqlite3.Connection, session_id: int) -> dict[int, int]:
+    """Return what to add (ns) to stamps of earlier sessions to have them on the clock of one; those of 0 left out."""
+    session = get(conn, session_id)
+    if session is None:
+        return {}
+    start = session.start_stamp
+    return {id_: start - base for id_, (base, _) in bases(conn, session_id, start).items() if base != start}
+
+
+def _between(clock: str, last: int, last_wall: int, later: tuple[int, str, int, str]) -> int:
+    """Time from the last row of a session to the start of the next, ns."""
+    started_wall, later_clock, start, reason = later
+    if reason.startswith("clock"):
+        return 0
+    if clock == later_clock and 0 <= start - last <= FAR:
+        return start - last
+    return max(0, started_wall - last_wall)

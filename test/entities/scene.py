@@ -25,15 +25,27 @@ class Scene:
         self.vectors = vectors or {}
         self.tracker = EntityTracker(lambda: self.settings, self._label_vectors)
         self.second = 1000.0
-        self.session = self.db.write(
-            lambda tx: sessions.open_session(tx, clock="sim", stamp=0, wall=0, frame="map", map_id="house")
-        )
+        self.session, self.newest = 0, 0
+        self.begin("start")
 
     def __enter__(self) -> Scene:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.db.close()
+
+    def begin(self, reason: str, second: float | None = None) -> None:
+        """Begin a session, its clock at second, as now when None."""
+        self.second = self.second if second is None else second
+        stamp = round(self.second * SECOND)
+
+        def open_session(tx: Transaction) -> int:
+            sessions.touch(tx, self.session, self.newest, self.newest, wall=0)
+            return sessions.open_session(
+                tx, clock="sim", stamp=stamp, wall=0, frame="map", map_id="house", reason=reason
+            )
+
+        self.session, self.newest = self.db.write(open_session), stamp
 
     def _label_vectors(self, _conn: object, labels: list[str]) -> dict[str, object]:
         return {label: self.vectors[label] for label in labels if label in self.vectors}
@@ -64,13 +76,15 @@ class Scene:
     ) -> list[int]:
         self.second += pause
         stamp = round(self.second * SECOND)
+        if things:
+            self.newest = stamp
         seen = tuple(t if isinstance(t, Detection) else Detection(t[0], 0.9, t[1]) for t in things)
         ids = [tx.new_id() for _ in seen]
         pose = None if at is None else Pose(stamp, (at[0], at[1], 0.0), at[2] if len(at) > 2 else None)
         nodes.insert_many(
             tx, [self._node(id_, layer, thing, stamp, pose) for id_, thing in zip(ids, seen, strict=True)]
         )
-        self.tracker.observe(tx, Look(layer, stamp, "house", seen, tuple(ids), pose, reach, fov))
+        self.tracker.observe(tx, Look(layer, stamp, "house", seen, tuple(ids), pose, reach, fov, self.session))
         return ids
 
     def _node(self, id_: int, layer: str, thing: Detection, stamp: int, pose: Pose | None) -> Node:

@@ -481,6 +481,7 @@ def test_things_of_another_map_are_other_things(scene: Scene) -> None:
     from memory_node.graph import Look
 
     (id_,) = scene.look(("cup", A), at=FACING_A)
-    look = Look("detections", 2_000_000_000_000, "garden", (Detection("cup", 0.9, A),), (id_,), None, 5.0, 1.2)
+    cup = Detection("cup", 0.9, A)
+    look = Look("detections", 2_000_000_000_000, "garden", (cup,), (id_,), None, 5.0, 1.2, scene.session)
     scene.db.write(lambda tx: scene.tracker.observe(tx, look))
     assert [entity.map_id for entity in scene.known()] == ["house", "garden"]

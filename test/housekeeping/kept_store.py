@@ -124,7 +124,10 @@ class Store:
             ]
             ids = nodes.insert_many(tx, rows)
             self.tracker.observe(
-                tx, Look("detections", round(stamp * SECOND), "home", detections, tuple(ids), None, 5.0, 1.2)
+                tx,
+                Look(
+                    "detections", round(stamp * SECOND), "home", detections, tuple(ids), None, 5.0, 1.2, self.session_id
+                ),
             )
             return ids
 
