@@ -46,6 +46,7 @@ black white red green blue yellow orange brown grey gray purple pink
 """
 OPPOSITES = tuple(frozenset(family.split()) for family in _OPPOSITES.split(";"))
 """Words of which a thing has one of a family for good; open and closed, full and empty are states, which change."""
+_SAME = {"large": "big", "little": "small", "gray": "grey"}
 
 
 def normalise_label(label: str) -> str:
@@ -60,13 +61,21 @@ def may_be_one(label: str, other: str) -> bool:
     They can't when their numbers or single letters differ ("chair 1", "chair 2"), or when one says of its thing what
     the other denies of its own ("left door", "right door").
     """
-    words, others = set(label.split()), set(other.split())
-    if {word for word in words if _is_id(word)} != {word for word in others if _is_id(word)}:
-        return False
-    return not any(words & family and others & family and words & family != others & family for family in OPPOSITES)
+    ids, others = ({word for word in name.split() if is_id(word)} for name in (label, other))
+    return ids == others and not differ(label, other)
 
 
-def _is_id(word: str) -> bool:
+def differ(name: str, other: str) -> bool:
+    """Tell whether two normalised names say different numbers, sides, colours and the like of their things."""
+    words, others = ({_SAME.get(word, word) for word in text.split()} for text in (name, other))
+    ids, other_ids = ({word for word in said if is_id(word)} for said in (words, others))
+    if ids and other_ids and ids != other_ids:
+        return True
+    return any(words & family and others & family and words & family != others & family for family in OPPOSITES)
+
+
+def is_id(word: str) -> bool:
+    """Tell whether a word of a name tells one thing of a kind from another: "2", "b", "r2d2"."""
     return len(word) == 1 or any(character.isdigit() for character in word)
 
 

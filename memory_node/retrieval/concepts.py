@@ -215,6 +215,11 @@ buffet rock cycle coach cone tank slide swing watch dummy cot saw drill plug fan
 """
 HOMONYMS = frozenset(_HOMONYMS.split())
 """Names that are as often said of something else."""
+_IRREGULAR = {
+    "people": "person", "men": "man", "women": "woman", "children": "child", "feet": "foot", "teeth": "tooth",
+    "mice": "mouse", "geese": "goose", "oxen": "ox", "lenses": "lens", "dice": "die", "cacti": "cactus",
+}  # fmt: skip
+"""Plurals that no ending tells; firemen and policewomen end in one."""
 
 
 @cache
@@ -240,7 +245,7 @@ def _numbers() -> dict[str, frozenset[int]]:
 def things(name: str) -> frozenset[int]:
     """Return the things that a normalised name, or its singular, may mean, as numbers; none when it isn't known."""
     numbers = _numbers()
-    for form in (name, *_singulars(name)):
+    for form in (name, *singulars(name)):
         if form in numbers:
             return numbers[form]
     return frozenset()
@@ -259,14 +264,17 @@ def names(name: str) -> list[str]:
 
 def same_word(a: str, b: str) -> bool:
     """Tell whether two names are the same but for a plural."""
-    return a == b or a in _singulars(b) or b in _singulars(a)
+    return a == b or a in singulars(b) or b in singulars(a)
 
 
-def _singulars(name: str) -> list[str]:
-    forms = []
+def singulars(name: str) -> list[str]:
+    """Return what a name may be the plural of, "office chair" of "office chairs"; some of it is no word."""
+    before, last = name[: name.rfind(" ") + 1], name[name.rfind(" ") + 1 :]
+    forms = [before + one for many, one in _IRREGULAR.items() if last == many]
+    forms += [name.removesuffix("men") + "man"] if last.endswith("men") and last not in _IRREGULAR else []
     if name.endswith("s") and not name.endswith("ss") and len(name) > 3:
         forms.append(name[:-1])
-    if name.endswith(("ches", "shes", "sses", "xes")):
+    if name.endswith(("ches", "shes", "sses", "xes", "oes", "uses")):
         forms.append(name[:-2])
     if name.endswith("ies"):
         forms.append(name[:-3] + "y")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from memory_node.ingest.association import normalise_label
+from memory_node.ingest.association import differ, is_id, normalise_label
 from memory_node.retrieval import concepts
 from memory_node.storage import entities, vectors
 
@@ -46,14 +46,20 @@ _OTHER_KIND = """
 OTHER_KIND = frozenset(_OTHER_KIND.split())
 """Words before a name that make it another thing: a teddy bear is no bear, a toilet seat no chair."""
 _ASKING = re.compile(
-    r"^(?:(?:where|how many|find|locate|show|is|are|the|a|an|my|our|any|some|nearest|closest|me|there)\s+)+"
+    r"^(?:(?:where|how many|number of|count|find|locate|show|is|are|the|a|an|my|our|any|all|some|nearest|closest|me"
+    r"|there|(?:do|did|have) (?:you|we|i)(?: last)? (?:see|seen|know|have|leave|put)(?: of)?)\s+)+"
 )
+_AFTER = re.compile(
+    r"(?:\s+(?:(?:is|are) (?:there|here|it|they|located)|(?:do|did|have) you (?:see|seen|know|have)(?: of)?"
+    r"|now|right now|in total))+$"
+)
+"""What a question says after the thing."""
 
 
 def concept_of(text: str) -> str:
     """Return what a question asks for, normalised: "Where is the red chair?" asks for "red chair"."""
     plain = normalise_label(re.sub(r"[?!.,;:\"]+", " ", text))
-    return _ASKING.sub("", plain) or plain
+    return _AFTER.sub("", _ASKING.sub("", plain)) or plain
 
 
 def fit(concept: str, label: str, cosine: float | None, threshold: float) -> float:
@@ -64,26 +70,47 @@ def fit(concept: str, label: str, cosine: float | None, threshold: float) -> flo
     """
     if concepts.same_word(concept, label):
         return EXACT
+    if differ(concept, label):
+        return 0.0
+    if (bare := _unnumbered(label)) and bare != label and not any(map(is_id, concept.split())):
+        return min(KIND_OF, fit(concept, bare, cosine, threshold))
     asked, known = concepts.things(concept), concepts.things(label)
     if asked & known:
         return OTHER_NAME
-    more = _more_said(concept, label)
+    more, of_label = _more_said(concept, label)
     if more:
-        of_label = label.endswith(" " + concept)
         sure = ATTRIBUTES.issuperset(more) or (of_label or not asked) and _is_kind(of_label, cosine, threshold + SURER)
         return KIND_OF if sure and OTHER_KIND.isdisjoint(more) else 0.0
     if asked and known:
         return 0.0
+    if any(ATTRIBUTES.issuperset(before) and concepts.things(head) & asked for before, head in _heads(label)):
+        return KIND_OF
     return cosine if cosine is not None and cosine >= threshold else 0.0
 
 
-def _more_said(concept: str, label: str) -> list[str]:
-    """The words that one name has before the other; none when neither is the other with more said."""
-    if label.endswith(" " + concept):
-        return label.removesuffix(concept).split()
-    words = concept.split()
-    heads = ((words[:i], " ".join(words[i:])) for i in range(1, len(words)))
-    return next((before for before, head in heads if _means(head, label)), [])
+def _more_said(concept: str, label: str) -> tuple[list[str], bool]:
+    """The words that one name has before the other, and whether it is the label that has them.
+
+    There are none when neither is the other with more said.
+    """
+    of_label = next((before for before, head in _heads(label) if concepts.same_word(concept, head)), [])
+    if of_label:
+        return of_label, True
+    return next((before for before, head in _heads(concept) if _means(head, label)), []), False
+
+
+def _unnumbered(label: str) -> str:
+    """The label without the numbers or letters at its end: "office chair" of "office chair 3"."""
+    words = label.split()
+    while words and is_id(words[-1]):
+        words.pop()
+    return " ".join(words)
+
+
+def _heads(name: str) -> Iterator[tuple[list[str], str]]:
+    """Yield the words before and the name that is left of them: "chair" of "red office chair" among others."""
+    words = name.split()
+    return ((words[:i], " ".join(words[i:])) for i in range(1, len(words)))
 
 
 def _is_kind(of_label: bool, cosine: float | None, least: float) -> bool:

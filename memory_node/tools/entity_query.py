@@ -9,7 +9,7 @@ import numpy as np
 
 from memory_node.graph import NO_ID, Entity, Filter, Kind
 from memory_node.ingest.association import normalise_label
-from memory_node.retrieval import naming, times
+from memory_node.retrieval import concepts, naming, times
 from memory_node.storage import entities, texts
 from memory_node.tools.arguments import checked_limit, checked_query
 from memory_node.tools.asking import remark
@@ -95,11 +95,12 @@ def _fits(
 ) -> tuple[dict[int, float], list[bool]]:
     """Return how well each label fits by its text's id, those that do not left out; and which labels have a vector."""
     labels = entities.labels(conn)
+    parts = {name, concept, *concepts.singulars(concept)}
     cosines = naming.cosines(conn, model, vector, labels)
     fits = {}
     for label in labels:
         score = naming.fit(concept, label, cosines.get(label), NEAR)
-        if name in label or concept in label:
+        if any(part in label for part in parts):
             score = max(score, naming.PART)
         text_id = texts.id_of(conn, label) if score > 0.0 else None
         if text_id is not None:
