@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from memory_node.ingest.parameters import Parameters
 from memory_node.models.loading import BackgroundEmbedder, http_embedder, local_embedder
+from memory_node.ros import heap
 
 if TYPE_CHECKING:
     from memory_node.protocols import Summarizer
@@ -20,7 +21,11 @@ def embedder(parameters: Parameters) -> BackgroundEmbedder | None:
     model, url = parameters["embedder.model"], parameters["embedder.url"]
     if url:
         return http_embedder(url, model, parameters["embedder.key_variable"], parameters["embedder.timeout"])
-    return local_embedder(model) if model else None
+    if not model:
+        return None
+    loading = local_embedder(model)
+    loading.add_listener(heap.settle)
+    return loading
 
 
 def summarizer(parameters: Parameters) -> Summarizer | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 from typing import Any
 
@@ -92,3 +93,14 @@ def test_a_failed_configure_leaves_nothing_open(tmp_path: Path) -> None:
             assert set(node.get_node_names()) == listening
         with Memory.open(tmp_path / "memory.db") as memory:
             assert memory.status().observations == 0
+
+
+def test_collections_of_garbage_leave_out_what_is_there_from_the_start(tmp_path: Path) -> None:
+    """A full one over the modules alone holds all answers up for 50 ms and more."""
+    gc.unfreeze()
+    with node_here(tmp_path, SCENE, up=False), peer() as other:
+        assert gc.get_freeze_count() == 0
+        assert change(other, Transition.TRANSITION_CONFIGURE)
+        assert gc.get_freeze_count() > 50_000
+        other.call("temporal_query")
+        assert len(gc.get_objects()) < 0.1 * gc.get_freeze_count()
