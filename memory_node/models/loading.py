@@ -108,8 +108,11 @@ class BackgroundEmbedder:
             listener()
 
 
-def local_embedder(model: str) -> BackgroundEmbedder:
+def local_embedder(model: str, threads: int = 0) -> BackgroundEmbedder:
     """Load a sentence-transformers model in the background.
+
+    Args:
+        threads: that it computes with, in the whole process; 0 leaves it as it is.
 
     Raises:
         EmbedderError: at once when `model` is a path without a model.
@@ -117,7 +120,7 @@ def local_embedder(model: str) -> BackgroundEmbedder:
     from memory_node.models.sentence_transformer import SentenceTransformerEmbedder, known_dim, known_name
 
     return BackgroundEmbedder(
-        lambda: SentenceTransformerEmbedder(model), name=known_name(model), dim=known_dim(model)
+        lambda: SentenceTransformerEmbedder(model, threads=threads), name=known_name(model), dim=known_dim(model)
     )
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memory_node.errors import EmbedderError
+from memory_node.models.traced import encode, traced
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,11 +29,14 @@ class SentenceTransformerEmbedder:
         dim: length of a vector.
     """
 
-    def __init__(self, model: str = DEFAULT_MODEL, device: str = "") -> None:
+    def __init__(self, model: str = DEFAULT_MODEL, device: str = "", threads: int = 0) -> None:
         """Load `model`: a folder, a hub name, or the default that a package brings.
 
         A folder or a model in the local cache never touches the network; the hub is asked only for a model that is not
         here, and never with HF_HUB_OFFLINE=1.
+
+        Args:
+            threads: that one call computes with, in the whole process; 0 leaves it as it is.
 
         Raises:
             EmbedderError: at once when the folder or the package is missing, or the model is not here and can't be had.
@@ -45,7 +49,12 @@ class SentenceTransformerEmbedder:
         except ImportError as error:
             raise EmbedderError(f"model {model}: the package sentence-transformers is not installed") from error
         transformers_logging.disable_progress_bar()  # loading weights is no news on a terminal that asked for an answer
+        if threads > 0:
+            import torch
+
+            torch.set_num_threads(threads)
         self._model = _load(SentenceTransformer, model, folder, device)
+        self._traced = traced(self._model)
         self.dim = int(self.embed(["dimension"]).shape[1])
 
     def embed(self, texts: list[str]) -> NDArray[np.float32]:
@@ -54,9 +63,7 @@ class SentenceTransformerEmbedder:
 
         if not texts:
             return np.zeros((0, self.dim), np.float32)
-        vectors = self._model.encode(
-            texts, batch_size=len(texts), normalize_embeddings=True, convert_to_numpy=True, show_progress_bar=False
-        )
+        vectors = self._traced(texts) if self._traced else encode(self._model, texts)
         return np.asarray(vectors, np.float32)
 
 

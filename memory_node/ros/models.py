@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from memory_node.ingest.parameters import Parameters
@@ -23,7 +24,8 @@ def embedder(parameters: Parameters) -> BackgroundEmbedder | None:
         return http_embedder(url, model, parameters["embedder.key_variable"], parameters["embedder.timeout"])
     if not model:
         return None
-    loading = local_embedder(model)
+    # Half of the processors: on all of them the model and the callbacks of topics would wait for each other.
+    loading = local_embedder(model, threads=max(1, (os.cpu_count() or 1) // 2))
     loading.add_listener(heap.settle)
     return loading
 
