@@ -272,7 +272,9 @@ class Intake:
             self._refuse(name, f"not readable: {type(error).__name__}", detail=str(error))
             return
         if ": " in arrival.stamped.source:
-            self._report(name, f"stamps are not usable ({arrival.stamped.source}), using the time of arrival")
+            self._report(
+                name, f"stamps are not usable ({arrival.stamped.source}), using the time of arrival", again=False
+            )
         gate = self._gates[name]
         passing = gate.offer(arrival, arrival.received, not self.auto_store)
         self._take_thinned(name, gate)
@@ -341,11 +343,11 @@ class Intake:
         self.counts[layer].refuse(reason)
         self._report(layer, "message refused: " + reason, detail)
 
-    def _report(self, layer: str, what: str, detail: str = "") -> None:
-        """Log at most every half minute for one layer and reason."""
+    def _report(self, layer: str, what: str, detail: str = "", again: bool = True) -> None:
+        """Log once for one layer and reason, and when `again` once more every half minute."""
         now, key = self._steady(), (layer, what)
         last = self._reported.get(key)
-        if (last is not None and 0 <= now - last < _REPORT_EVERY) or len(self._reported) > 1000:
+        if (last is not None and (not again or 0 <= now - last < _REPORT_EVERY)) or len(self._reported) > 1000:
             return
         self._reported[key] = now
         log.warning("layer %s: %s%s", layer, what, f" ({detail[:200]})" if detail else "")

@@ -719,6 +719,27 @@ def test_reports_are_throttled(caplog: pytest.LogCaptureFixture) -> None:
     assert [record.getMessage() for record in caplog.records] == ["layer scene: message refused: empty text"] * 2
 
 
+def test_f5_a_skew_is_reported_once_for_each_layer(caplog: pytest.LogCaptureFixture) -> None:
+    """Rows say it themselves; a driver that never sets its stamps would fill the log for as long as the robot runs."""
+    steady = FakeClock()
+    bench = Bench(seen(), LayerSettings("others", topic="/others", max_rate_hz=0.0), steady=steady.now_ns)
+    for _ in range(100):
+        for name in ("detections", "others"):
+            bench.intake.put(name, ros.own_array(9000.0, "map", ros.own("cup")), DETECTIONS)
+        bench.intake.put("others", ros.own_array(0.0, "map", ros.own("cup")), DETECTIONS)
+        bench.work()
+        steady.advance(60.0)
+        bench.clock.advance(60.0)
+    assert caplog.messages == [
+        f"layer {name}: stamps are not usable (receive: {why}), using the time of arrival"
+        for name, why in (
+            ("detections", "stamp ahead of the clock"),
+            ("others", "stamp ahead of the clock"),
+            ("others", "stamp 0"),
+        )
+    ]
+
+
 @pytest.mark.parametrize(("age", "known"), [(0.1, True), (0.5, False)])
 def test_an_old_pose_gives_a_look_its_place_but_no_heading(age: float, known: bool) -> None:
     """What a robot that turns should see isn't told by where it looked half a second ago."""
