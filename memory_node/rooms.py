@@ -148,6 +148,7 @@ class Rooms:
             summarizer=summarizer,
             similar=self._similar,
             save_index=self.projections.save,
+            sorting=lambda: self.projections.rows.settling,
         )
         self.runner = JobRunner(context, self._jobs(), self.settings().consolidation_interval)
 

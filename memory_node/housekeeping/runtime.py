@@ -91,6 +91,8 @@ class JobContext:
         similar: texts of a layer's long-term observations, of which a part has at least that cosine to a vector; called
             with vector, cosine and layer id. None: no embedder.
         save_index: writes the caches of the indexes when they have changed.
+        sorting: whether an index is being sorted anew. Jobs stand aside meanwhile, because a query would have to share
+            two processors with both.
         aside: around waiting for something outside the store: other jobs may run meanwhile, so what was read before has
             to be looked at again.
         foreground: queries being answered.
@@ -107,6 +109,7 @@ class JobContext:
     summarizer: Summarizer | None = None
     similar: Callable[[Any, float, int], Sequence[int]] | None = None
     save_index: Callable[[], None] = lambda: None
+    sorting: Callable[[], bool] = lambda: False
     aside: Callable[[], AbstractContextManager[None]] = nullcontext
     foreground: Foreground = field(default_factory=Foreground)
     closing: threading.Event = field(default_factory=threading.Event)
@@ -330,7 +333,9 @@ class JobRunner:
     @staticmethod
     def _stand_aside(context: JobContext) -> None:
         patience = time.monotonic() + PATIENCE
-        while context.waited_for() and time.monotonic() < patience and not context.closing.is_set():
+        while context.waited_for() or context.sorting():
+            if time.monotonic() >= patience or context.closing.is_set():
+                return
             time.sleep(0.001)
 
 

@@ -180,6 +180,23 @@ def test_a_job_stands_aside_for_a_query_but_not_for_ever(store: Store) -> None:
         assert runner.run("counting").wrote == 1
 
 
+def test_a_job_stands_aside_while_an_index_is_sorted_but_not_for_ever(store: Store) -> None:
+    asked: list[bool] = []
+
+    def sorting() -> bool:
+        asked.append(len(asked) < 5)
+        return asked[-1]
+
+    began: list[list[bool]] = []
+    store.context.sorting = sorting
+    job = Counting(end=2, before=lambda _: began.append(list(asked)))
+    runner = JobRunner(store.context, [job])
+    assert runner.run("counting").wrote == 2
+    assert began[0] == [True] * 5 + [False] and len(began[1]) == 7
+    store.context.sorting = lambda: True
+    assert JobRunner(store.context, [Counting("again", end=1)]).run("again").wrote == 1
+
+
 def test_foreground_counts_nested_queries() -> None:
     foreground = Foreground()
     with foreground:

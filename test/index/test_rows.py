@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from memory_node.index.chronicle import in_time
+from memory_node.index.columns import Columns
 from memory_node.index.nearest import nearest
 from memory_node.index.places import PlaceIndex
 from memory_node.index.rows import LAYOUT, RowTable
-from memory_node.index.view import WHOLE, RowFilter
+from memory_node.index.view import WHOLE, Base, RowFilter
 
 SECOND = 1_000_000_000
 
@@ -160,6 +161,20 @@ def test_a_view_never_changes_and_no_batch_is_half_seen() -> None:
     after = table.view
     ids = after.columns["id"][after.select(RowFilter(internal=True))].tolist()
     assert sorted(ids) == list(range(20, 201))
+
+
+def test_others_can_tell_that_a_table_is_being_settled(monkeypatch: pytest.MonkeyPatch) -> None:
+    table, told, build = RowTable(), list[bool](), Base.build
+
+    def watched(columns: Columns, count: int) -> Base:
+        told.append(table.settling)
+        return build(columns, count)
+
+    monkeypatch.setattr(Base, "build", watched)
+    table.apply(random_rows(np.random.default_rng(2), np.arange(1, 101)))
+    told.append(table.settling)
+    table.settle()
+    assert [*told, table.settling] == [False, True, False]
 
 
 def test_readers_beside_a_writer_see_whole_batches() -> None:
