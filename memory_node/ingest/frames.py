@@ -100,7 +100,10 @@ class FrameResolver(Protocol):
 
 
 class StaticMounts:
-    """Sensors fixed on the base, [x, y, z, roll, pitch, yaw] each in m and rad; the robot's pose does the rest."""
+    """Sensors fixed on the base, [x, y, z, roll, pitch, yaw] each in m and rad; the robot's pose does the rest.
+
+    Of that pose the position and the yaw count: poses are tracked without pitch and roll.
+    """
 
     patience = 0.0
 

@@ -39,7 +39,8 @@ def page() -> str:
             "## Parameters",
             "",
             *parameter_rows(node_table().values()),
-            f"| `{MOUNTS}.<frame>` | | six numbers | Sensor on the base: [x, y, z, roll, pitch, yaw], m and rad. | |",
+            f"| `{MOUNTS}.<frame>` | | six numbers | Sensor on the base: [x, y, z, roll, pitch, yaw], m and rad. Of "
+            "how the robot is turned only the yaw counts: where it pitches or rolls, on slopes or legs, use tf2. | |",
             "",
             "The defaults are the node's; the engine alone, `memory_node.config.Settings`, has `fold_repeats` false.",
             "A relative `db_path` lies under `$ROS_HOME/<namespace>` (`~/.ros` without ROS_HOME).",
