@@ -1,7 +1,7 @@
 """Times as people and planners write them, read as nanoseconds of the node's clock.
 
-Every form names a span [start, end]; for an instant both ends are equal. `time_after` takes the start of what was
-written and `time_before` the end, so "yesterday" as both is the whole day.
+Every form names a span [start, end]; for an instant both ends are equal, unless the clock shows it twice. `time_after`
+takes the start of what was written and `time_before` the end, so "yesterday" as both is the whole day.
 
 A bare number is seconds of the node's clock: from 100 000 000 on, 1973, or any while the clock itself is below that, as
 in simulation; 0 is the beginning of either. Other numbers could as well be a year, an hour or an age whose unit was
@@ -52,15 +52,18 @@ _PARTS = {"morning": (5, 12), "afternoon": (12, 18), "evening": (18, 24), "night
 _UNIT = "|".join(sorted(_UNITS, key=len, reverse=True))
 _COUNT = r"\d+(?:\.\d+)?|" + "|".join(sorted(_NUMBERS, key=len, reverse=True))
 _AMOUNT = re.compile(rf"({_COUNT})\s*({_UNIT})(?![a-z])\s*(?:and\s+)?", re.ASCII)
-_LAST = re.compile(r"(?:over |during |within |for )?(?:the )?(?:last|past|previous) (.+)")
+_LAST = re.compile(r"(?:over |during |within |for )?(?:the )?(?:(past)|last|previous) (.+)")
 _PREFIX = re.compile(r"^(?:since|on|during|in the|in|at|from) ")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?", re.ASCII)
 _CLOCK = re.compile(r"(\d{1,2})(?::(\d{2})(?::(\d{2}))?)?\s*(am|pm|a\.m\.|p\.m\.)?", re.ASCII)
 _MONTH = re.compile(r"(\d{4})-(\d{2})", re.ASCII)
-_ZONE = r"(?:[.,](\d{1,9}))?)?\s*(z|[+-]\d{2}(?::?[0-5]\d)?)?"
+_ZONE = r"\s*(z|utc|gmt|[+-]\d{2}(?::?[0-5]\d)?)?"
+_FRACTION = r"(?:[.,](\d{1,9}))?"
 _ISO = (
-    re.compile(rf"(\d{{4}})-(\d{{2}})-(\d{{2}})(?:[t ](\d{{2}}):(\d{{2}})(?::(\d{{2}}){_ZONE})?", re.ASCII),
-    re.compile(rf"(\d{{4}})(\d{{2}})(\d{{2}})(?:t(\d{{2}})(\d{{2}})(?:(\d{{2}}){_ZONE})?", re.ASCII),
+    re.compile(
+        rf"(\d{{4}})-(\d{{2}})-(\d{{2}})(?:[t ](\d{{2}})(?::(\d{{2}})(?::(\d{{2}}){_FRACTION})?)?{_ZONE})?", re.ASCII
+    ),
+    re.compile(rf"(\d{{4}})(\d{{2}})(\d{{2}})(?:t(\d{{2}})(?:(\d{{2}})(?:(\d{{2}}){_FRACTION})?)?{_ZONE})?", re.ASCII),
 )
 """With signs between the parts, and without."""
 
@@ -133,15 +136,16 @@ def _iso(words: str, now: int, zone: tzinfo) -> _Span | None:
     day = date(int(year), int(month_), int(day))
     if hour is None:
         return _day(day, zone)
-    if hour == "24" and not int(minute + (second or "") + (fraction or "")):
+    if hour == "24" and not int((minute or "0") + (second or "") + (fraction or "")):
         day, hour = day + timedelta(days=1), "0"
-    moment = datetime.combine(day, time(int(hour), int(minute), int(second or 0)), _offset(offset) if offset else zone)
-    stamp = _ns(moment) + int((fraction or "0").ljust(9, "0"))
-    return stamp, stamp
+    clock = time(int(hour), int(minute or 0), int(second or 0))
+    start, end = _instant(datetime.combine(day, clock, _offset(offset) if offset else zone))
+    part = int((fraction or "0").ljust(9, "0"))
+    return start + part, end + part
 
 
 def _offset(text: str) -> timezone:
-    if text == "z":
+    if text in ("z", "utc", "gmt"):
         return timezone.utc
     digits = text[1:].replace(":", "").ljust(4, "0")
     size = timedelta(hours=int(digits[:2]), minutes=int(digits[2:]))
@@ -169,9 +173,9 @@ def _relative(words: str, now: int, zone: tzinfo) -> _Span | None:
         length = _length(words.removesuffix(" ago"))
         return None if length is None else (now - length,) * 2
     match = _LAST.fullmatch(words)
-    if match is None or match[1] == "week":
+    if match is None or (match[2] == "week" and not match[1]):  # last week is the calendar's
         return None
-    length = _length(match[1] if match[1] not in _UNITS else "a " + match[1])
+    length = _length(match[2] if match[2] not in _UNITS else "a " + match[2])
     return None if length is None else (now - length, now)
 
 
@@ -247,8 +251,16 @@ def _clock(words: str, day: date, zone: tzinfo, at: bool) -> _Span | None:
         if not 1 <= hour <= 12:
             return None
         hour = hour % 12 + (12 if match[4][0] == "p" else 0)
-    stamp = _ns(datetime.combine(day, time(hour, int(match[2] or 0), int(match[3] or 0)), zone))
-    return stamp, stamp
+    return _instant(datetime.combine(day, time(hour, int(match[2] or 0), int(match[3] or 0)), zone))
+
+
+def _instant(moment: datetime) -> _Span:
+    """A moment; one that the clock shows twice, as summer time ends, is from the first to the second.
+
+    One that it leaves out, as summer time begins, is as much later as the clock is put forward.
+    """
+    first, second = _ns(moment), _ns(moment.replace(fold=1))
+    return first, max(first, second)
 
 
 def _part(day: date, name: str, zone: tzinfo) -> _Span:

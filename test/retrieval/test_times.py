@@ -207,3 +207,44 @@ def test_local_time_of_any_stamp() -> None:
     assert local(NOW, BERLIN) == datetime(2026, 3, 4, 16, 30, tzinfo=ZoneInfo(BERLIN))
     assert local(-(2**63), "UTC").year == 1677
     assert local(2**63 - 1, "UTC") > datetime(2262, 1, 1, tzinfo=timezone.utc)
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "second"),
+    [
+        ("2026-10-25T02:30", "2026-10-25T00:30Z", "2026-10-25T01:30Z"),
+        ("2026-10-25T02:30:15.5", "2026-10-25T00:30:15.5Z", "2026-10-25T01:30:15.5Z"),
+        ("today at 2:30", "2026-10-25T00:30Z", "2026-10-25T01:30Z"),
+        ("2026-10-25T02:30+02:00", "2026-10-25T00:30Z", "2026-10-25T00:30Z"),
+        ("2026-10-25T03:00", "2026-10-25T02:00Z", "2026-10-25T02:00Z"),
+    ],
+)
+def test_an_hour_that_the_clock_shows_twice_is_both(text: str, first: str, second: str) -> None:
+    now = ns(2026, 10, 25, 10, zone=BERLIN)
+    assert parse_span(text, now, BERLIN) == (parse_time(first, now), parse_time(second, now))
+
+
+@pytest.mark.parametrize("text", ["2026-03-29T02:30", "today at 2:30", "02:30", "2026-03-29T03:30"])
+def test_an_hour_that_the_clock_leaves_out_is_an_hour_later(text: str) -> None:
+    now = ns(2026, 3, 29, 10, zone=BERLIN)
+    assert parse_span(text, now, BERLIN) == (ns(2026, 3, 29, 1, 30),) * 2
+
+
+def test_days_of_a_change_of_summer_time_are_whole() -> None:
+    for day, hours in (((2026, 3, 29), 23), ((2026, 10, 25), 25)):
+        start, end = parse_span("today", ns(*day, 10, zone=BERLIN), BERLIN)
+        assert (start, end - start) == (ns(*day, zone=BERLIN), hours * 3600 * SECOND - 1)
+
+
+def test_the_past_week_is_seven_days_and_last_week_the_calendar_s() -> None:
+    week = 7 * 86_400 * SECOND
+    for text in ("past week", "the past week", "in the past week", "over the past week", "last 7 days"):
+        assert parse_span(text, NOW, BERLIN) == (NOW - week, NOW)
+    assert parse_span("last week", NOW, BERLIN)[0] != NOW - week
+
+
+@pytest.mark.parametrize("text", ["2026-03-01T14", "2026-03-01 14", "2026-03-01T14Z", "20260301T14", "2026-03-01T14 UTC"])
+def test_hours_alone_and_names_of_utc_are_read(text: str) -> None:
+    assert parse_span(text, NOW, "UTC") == (ns(2026, 3, 1, 14),) * 2
+    assert parse_time("2026-03-01T14:00:00 GMT", NOW, BERLIN) == ns(2026, 3, 1, 14)
+    assert parse_time("2026-03-01T14+01", NOW, "UTC") == ns(2026, 3, 1, 13)
