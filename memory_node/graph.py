@@ -237,7 +237,12 @@ class Gist:
 
 @dataclass(frozen=True)
 class Entity:
-    """One thing of the world, as sightings tell. history: earlier places, the newest first."""
+    """One thing of the world, as sightings tell.
+
+    Attributes:
+        history: earlier places, the newest first, ten at most; places_left: how many there are in all.
+        sightings_here: how many of the sightings were at the present place.
+    """
 
     id: int
     name: str
@@ -254,6 +259,8 @@ class Entity:
     moved: bool = False
     missing: bool = False
     history: tuple[Place, ...] = ()
+    places_left: int = 0
+    sightings_here: int = 1
     map_id: str = ""
     score: float = 0.0
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -71,15 +72,28 @@ def of_entity(entity: Entity, relevance: float) -> Scored | None:
     """Return the place of an entity, None when that is unknown."""
     if entity.position is None:
         return None
-    here = max(1, entity.sightings - sum(old.support for old in entity.history))
     since = min(entity.last_seen, entity.history[0].last_seen) if entity.history else entity.first_seen
     place = Place(
         position=entity.position, frame=entity.frame, position_source=entity.position_source,
-        radius=entity.position_stddev, confidence=relevance * entity.confidence, support=here,
+        radius=entity.position_stddev, confidence=relevance * entity.confidence, support=entity.sightings_here,
         first_seen=since, last_seen=entity.last_seen, entity_id=entity.id, label=entity.name,
         map_id=entity.map_id,
     )
     return Scored(place, relevance, state=state_of(entity))
+
+
+def distinct(places: Iterable[Place], apart: float) -> list[Place]:
+    """Return places, given the newest first, each once: with the support of all within apart (m) of it."""
+    kept: list[Place] = []
+    for place in places:
+        same = next((i for i, one in enumerate(kept) if math.dist(one.position, place.position) <= apart), None)
+        if same is None:
+            kept.append(place)
+            continue
+        one = kept[same]
+        first = min(one.first_seen, place.first_seen)
+        kept[same] = replace(one, support=one.support + place.support, first_seen=first)
+    return kept
 
 
 def state_of(entity: Entity) -> str:

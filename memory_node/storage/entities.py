@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 _SELECT = """
 SELECT e.id, t.body, e.entity_type, n.x, n.y, n.z, n.position_source, e.stddev, n.frame, n.stamp, n.last_stamp,
-       n.repeats, n.confidence, e.tentative, e.moved, e.missing, m.name
+       n.repeats, n.confidence, e.tentative, e.moved, e.missing, m.name,
+       (SELECT count(*) FROM entity_place WHERE entity_id = e.id),
+       (SELECT ifnull(sum(sightings), 0) FROM entity_place WHERE entity_id = e.id)
 FROM entity AS e JOIN node AS n ON n.id = e.id LEFT JOIN text AS t ON t.id = n.text_id
 LEFT JOIN map AS m ON m.id = n.map_id
 """
@@ -27,6 +29,10 @@ SELECT e.id, e.label, n.x, n.y, n.z, n.position_source, e.weight, e.stddev, n.st
        n.session_id
 FROM entity AS e JOIN node AS n ON n.id = e.id
 """
+_HISTORY = 10
+"""Earlier places that an entity is told with."""
+_LOOKED_THROUGH = 200
+"""Earlier places of an entity that are looked through for those that differ."""
 _EDITS = "entity_edits"
 _SHOWN_BY = "layers_of_label:"
 """Begin of the key under which the layers of a label are kept."""
@@ -264,10 +270,15 @@ def get_many(conn: sqlite3.Connection, ids: Iterable[int]) -> list[Entity]:
     """Return entities with their histories in the order of ids; ids that are no entity, or merged, are left out."""
     wanted = list(ids)
     table = id_table(wanted)
-    places = _places(conn, table)
+    places = _places(conn, table, _HISTORY)
     sql = f"{_SELECT} WHERE e.merged_into = 0 AND e.id IN (SELECT value FROM json_each(?))"
     found = {row[0]: _entity(row, places.get(row[0], ())) for row in conn.execute(sql, (table,))}
     return [found[id_] for id_ in wanted if id_ in found]
+
+
+def places_left(conn: sqlite3.Connection, ids: Iterable[int]) -> dict[int, tuple[Place, ...]]:
+    """Return the earlier places of each entity that has some, the newest first, the newest 200 at most."""
+    return _places(conn, id_table(ids), _LOOKED_THROUGH)
 
 
 def labels(conn: sqlite3.Connection, most: int = -1) -> list[str]:
@@ -286,6 +297,13 @@ def of_type(conn: sqlite3.Connection, name: str) -> list[int]:
     """Return the ids of the entities whose type or label is name."""
     sql = "SELECT id FROM entity WHERE merged_into = 0 AND (entity_type = ?1 OR label = ?1)"
     return [row[0] for row in conn.execute(sql, (name,))]
+
+
+def count_doubted(conn: sqlite3.Connection, ids: Iterable[int], belief: float) -> int:
+    """Return how many of the entities were never confirmed, and are believed in less than that."""
+    sql = """SELECT count(*) FROM entity JOIN node USING (id) WHERE id IN (SELECT value FROM json_each(?))
+             AND tentative AND confidence < ?"""
+    return int(conn.execute(sql, (id_table(ids), belief)).fetchone()[0])
 
 
 class Tally(NamedTuple):
@@ -347,14 +365,15 @@ def edits(conn: sqlite3.Connection) -> int:
     return int(meta.get(conn, _EDITS, 0))
 
 
-def _places(conn: sqlite3.Connection, table: str) -> dict[int, tuple[Place, ...]]:
+def _places(conn: sqlite3.Connection, table: str, most: int) -> dict[int, tuple[Place, ...]]:
     sql = """SELECT p.entity_id, p.x, p.y, p.z, p.position_source, p.stddev, p.sightings, p.first_seen, p.last_seen,
                     n.frame, n.confidence, e.label, m.name
-             FROM entity_place AS p JOIN node AS n ON n.id = p.entity_id JOIN entity AS e ON e.id = p.entity_id
-             LEFT JOIN map AS m ON m.id = n.map_id
-             WHERE p.entity_id IN (SELECT value FROM json_each(?)) ORDER BY p.id DESC"""
+             FROM json_each(?) AS w JOIN entity_place AS p ON p.id IN
+                 (SELECT id FROM entity_place WHERE entity_id = w.value ORDER BY id DESC LIMIT ?)
+             JOIN node AS n ON n.id = p.entity_id JOIN entity AS e ON e.id = p.entity_id
+             LEFT JOIN map AS m ON m.id = n.map_id ORDER BY p.id DESC"""
     found: dict[int, list[Place]] = {}
-    for row in conn.execute(sql, (table,)):
+    for row in conn.execute(sql, (table, most)):
         found.setdefault(row[0], []).append(
             Place(
                 position=row[1:4], position_source=PositionSource(row[4]), radius=row[5], support=row[6],
@@ -370,7 +389,8 @@ def _entity(row: tuple[Any, ...], history: tuple[Place, ...]) -> Entity:
         id=row[0], name=row[1] or "", entity_type=row[2], position=_position(row[3:6]),
         position_source=PositionSource(row[6]), position_stddev=row[7], frame=row[8], first_seen=row[9],
         last_seen=row[10], sightings=row[11], confidence=row[12], tentative=bool(row[13]), moved=bool(row[14]),
-        missing=bool(row[15]), history=history, map_id=row[16] or "",
+        missing=bool(row[15]), history=history, map_id=row[16] or "", places_left=row[17],
+        sightings_here=max(1, row[11] - row[18]),
     )
 
 

@@ -127,4 +127,6 @@ def _before(words: Wording, entity: Entity) -> str:
         return ""
     old = entity.history[0]
     x, y, z = old.position
-    return f", before that at ({x:.2f}, {y:.2f}, {z:.2f}) until {words.when(old.last_seen)}"
+    more = entity.places_left - 1
+    rest = f" and at {counted(more, 'more place')} before" if more else ""
+    return f", before that at ({x:.2f}, {y:.2f}, {z:.2f}) until {words.when(old.last_seen)}{rest}"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from memory_node.errors import InvalidArgument
-from memory_node.graph import NO_ID, EdgeType, Entity, Filter, Kind, Node, PositionSource
+from memory_node.graph import NO_ID, EdgeType, Entity, Filter, Kind, Node, Place, PositionSource
 from memory_node.ingest.association import normalise_label
 from memory_node.ingest.entity_table import ELSEWHERE
 from memory_node.ingest.presence import CONFIRMED
@@ -24,7 +24,7 @@ from memory_node.tools.asking import remark
 from memory_node.tools.by_id import id_in, row_of
 from memory_node.tools.context import ToolContext
 from memory_node.tools.results import LocateResult
-from memory_node.tools.wording import Wording, listed, shortened
+from memory_node.tools.wording import Wording, counted, listed, shortened
 
 if TYPE_CHECKING:
     import sqlite3
@@ -46,6 +46,7 @@ SPOKEN = 0.9
 SHORT = 3
 """Words up to which a text is a label and is judged as one."""
 ALTERNATIVES = 10
+BEST = ALTERNATIVES + 1
 FADED = 0.1
 """Belief under which a thing that was never confirmed is held to have been a false detection, and is nowhere."""
 HISTORY = 0.1
@@ -93,7 +94,8 @@ def locate(context: ToolContext, concept: str, filter: Filter | None = None) -> 
         spoken = _elsewhere(conn, places.clusters(_texts(context, conn, question, things)), things)
         halflife = context.settings.recency_halflife
         named = _named(conn, things, spoken, halflife)
-    return _result(context, asked, places.ranked([*named, *spoken], halflife), remark(context, vector, []))
+        more = _more(conn, things)
+    return _result(context, asked, places.ranked([*named, *spoken], halflife), remark(context, vector, []), more)
 
 
 def _by_id(context: ToolContext, asked: str, row: Node | None) -> LocateResult:
@@ -101,20 +103,22 @@ def _by_id(context: ToolContext, asked: str, row: Node | None) -> LocateResult:
     found: list[Scored] = []
     if row is not None and row.kind is Kind.ENTITY:
         with context.db.read() as conn:
-            found = [one for entity in entities.get_many(conn, [row.id]) for one in _places(entity, 1.0)]
+            left = entities.places_left(conn, [row.id]).get(row.id, ())
+            found = [one for entity in entities.get_many(conn, [row.id]) for one in _places(entity, 1.0, left)]
     elif row is not None and row.position is not None:
         with context.db.read() as conn:
             found = places.clusters([_evidence(row, 1.0, gists.radii(conn, [row.id]).get(row.id, 0.0))])
     return _result(context, asked, places.ranked(found, context.settings.recency_halflife), "")
 
 
-def _result(context: ToolContext, asked: str, ranked: Sequence[Scored], message: str) -> LocateResult:
-    found = ranked[: ALTERNATIVES + 1]
+def _result(context: ToolContext, asked: str, ranked: Sequence[Scored], message: str, more: int = 0) -> LocateResult:
+    """The answer; more: how many places there are beside those ranked."""
+    found = ranked[:BEST]
     used = {id_ for scored in found for id_ in (*scored.ids, scored.place.entity_id)}
     context.note_recall(used - {NO_ID})
     return LocateResult(
         message=message,
-        text=_text(context, asked, found) + (f" ({message})" if message else ""),
+        text=_text(context, asked, found, len(ranked) - len(found) + more) + (f" ({message})" if message else ""),
         found=bool(found),
         place=replace(found[0].place, confidence=min(1.0, found[0].place.confidence)) if found else None,
         alternatives=tuple(scored.place for scored in found[1:]),
@@ -143,26 +147,35 @@ def _things(context: ToolContext, conn: sqlite3.Connection, question: _Question,
 
 
 def _named(conn: sqlite3.Connection, things: Things, spoken: Sequence[Scored], halflife: float) -> list[Scored]:
-    """Places of the entities that may be among the best, and the earlier places of those that moved."""
+    """Places of the entities that may be among the best, BEST at most, and the earlier places of those that moved."""
     newest = max([scored.place.last_seen for scored in spoken] + things.last_seen.tolist(), default=0)
     scores = places.scores(things.fits * things.confidence, things.last_seen, newest, halflife)
-    best = things.where(np.lexsort((things.ids, -things.last_seen, -scores))[: ALTERNATIVES + 1])
+    best = things.where(np.lexsort((things.ids, -things.last_seen, -scores))[:BEST])
+    left = entities.places_left(conn, best.ids.tolist())
     fits = dict(zip(best.ids.tolist(), best.fits.tolist(), strict=True))
     found: list[Scored] = []
     for entity in entities.get_many(conn, fits):
         if not entity.tentative or entity.confidence >= FADED:
-            found += _places(entity, fits[entity.id])
+            found += _places(entity, fits[entity.id], left.get(entity.id, ()))
     return found
 
 
-def _places(entity: Entity, fit: float) -> list[Scored]:
-    """The place of an entity and its earlier ones, none when it is unknown."""
+def _more(conn: sqlite3.Connection, things: Things) -> int:
+    """How many things beside the BEST have a place worth telling."""
+    if len(things) <= BEST:
+        return 0
+    return max(0, len(things) - BEST - entities.count_doubted(conn, things.ids.tolist(), FADED))
+
+
+def _places(entity: Entity, fit: float, left: Sequence[Place]) -> list[Scored]:
+    """The place of an entity and the earlier ones, each once; none when it is unknown."""
     scored = places.of_entity(entity, fit)
     if scored is None:
         return []
     less, here = HISTORY * scored.place.confidence, scored.place.position
-    old = [place for place in entity.history if math.dist(place.position, here) > ELSEWHERE]
-    return [scored, *(replace(scored, place=replace(place, confidence=less), state="earlier") for place in old)]
+    old = (place for place in left if math.dist(place.position, here) > ELSEWHERE)
+    earlier = (replace(place, confidence=less) for place in places.distinct(old, ELSEWHERE))
+    return [scored, *(replace(scored, place=place, state="earlier") for place in earlier)]
 
 
 def _texts(context: ToolContext, conn: sqlite3.Connection, question: _Question, known: Things) -> list[Evidence]:
@@ -266,7 +279,8 @@ def _elsewhere(conn: sqlite3.Connection, spoken: Sequence[Scored], things: Thing
     return [scored for scored, told in zip(spoken, at.any(axis=1).tolist(), strict=True) if not told]
 
 
-def _text(context: ToolContext, asked: str, found: Sequence[Scored]) -> str:
+def _text(context: ToolContext, asked: str, found: Sequence[Scored], more: int) -> str:
+    """The answer in words; more: how many places are not among those found."""
     about = f'"{shortened(asked, 80)}"'
     if not found:
         return f"It is not known where {about} is: nothing remembered is close enough to it."
@@ -275,4 +289,5 @@ def _text(context: ToolContext, asked: str, found: Sequence[Scored]) -> str:
     head = f"{about} {is_here}:\n{words.place(found[0].place, found[0].state)}"
     if len(found) == 1:
         return head
-    return listed(f"{head}\nOther places:", [words.place(scored.place, scored.state) for scored in found[1:]])
+    lines = [words.place(scored.place, scored.state) for scored in found[1:]]
+    return listed(f"{head}\nOther places:", lines, f"({counted(more, 'more place')})" if more else "")

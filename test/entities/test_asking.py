@@ -51,3 +51,33 @@ def test_another_colour_or_number_is_another_thing(house: tuple[Memory, FakeCloc
     assert not memory.locate("red mug").found and not memory.locate("door 2").found
     assert memory.locate("the blue mug").found and memory.locate("where is door 1?").found
     assert memory.locate("door").found
+
+
+def test_a_thing_carried_to_and_fro_has_each_earlier_place_once(house: tuple[Memory, FakeClock]) -> None:
+    memory, clock = house
+    spots = [((2.0, y, 0.9), (0.0, y, 0.0)) for y in (0.0, 10.0, 20.0)]
+    for number in (2, *(0, 1) * 7):
+        for other, (place, facing) in enumerate(spots):
+            shelf = ("shelf", (2.5, place[1], 0.9))
+            show(memory, clock, shelf, *([("cup", place)] if other == number else []), at=facing, times=4)
+    where = memory.locate("cup")
+    assert where.place is not None and where.place.position == pytest.approx(spots[1][0])
+    assert [old.position for old in where.alternatives] == [pytest.approx(spots[0][0]), pytest.approx(spots[2][0])]
+    assert [old.support for old in where.alternatives] == [28, 4]
+    assert where.place.support == 4
+    cup = memory.entity_query("cup").entities[0]
+    assert (len(cup.history), cup.places_left, cup.sightings, cup.sightings_here) == (10, 14, 60, 4)
+    assert [old.position[1] for old in cup.history[:3]] == [0.0, 10.0, 0.0]
+    assert "and at 13 more places before" in memory.entity_query("cup").text
+    assert [old.position for old in memory.locate(f"#{cup.id}").alternatives] == [
+        old.position for old in where.alternatives
+    ]
+
+
+def test_the_text_says_how_many_places_are_not_told(house: tuple[Memory, FakeClock]) -> None:
+    memory, clock = house
+    for y in (6.0 * number for number in range(25)):
+        show(memory, clock, ("chair", (2.0, y, 0.0)), at=(0.0, y, 0.0))
+    where = memory.locate("chairs")
+    assert len(where.alternatives) == 10
+    assert where.text.endswith("(14 more places)")
