@@ -43,7 +43,11 @@ class Embedder(Protocol):
 
 @dataclass(frozen=True)
 class SummaryRow:
-    """One observation as a summarizer sees it: text, layer, stamp (ns), position (m) or None, repeats."""
+    """One observation as a summarizer sees it: text, layer, stamp (ns), position (m) or None, repeats.
+
+    Attributes:
+        anew: stamps (ns) at which it was said after its opposite ("door open" after "door closed").
+    """
 
     id: int
     text: str
@@ -52,6 +56,7 @@ class SummaryRow:
     last_stamp: int
     position: tuple[float, float, float] | None
     repeats: int = 1
+    anew: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ their counts, then sentences: the most central, and after it always the one that
 
 from __future__ import annotations
 
+import heapq
 import math
 import re
 from collections import Counter
@@ -13,20 +14,28 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone, tzinfo
 from functools import cached_property
+from typing import TypeVar
 from zoneinfo import ZoneInfo
 
 from memory_node.protocols import NamedThing, SummaryRow
 
+Item = TypeVar("Item")
+
 THING_WORDS = 3
 """A text of at most so many words names a thing; a longer one is a sentence."""
 MAX_SENTENCES = 100
-"""Sentences that are weighed; the most frequent come first."""
+"""Sentences that are weighed: half of them the most frequent, the others those that say most that few say."""
 MAX_THINGS = 20
 """Named things that are told before any sentence."""
+MAX_STATES = 6
+"""States told of one thing; of more the first and the last, and how often it changed."""
+STATES_SHARE = 0.4
+"""Share of a summary that the states of one thing may fill, but for two of them."""
 MAX_MISFITS = 5
 """Items too long for what is left of the room after which no shorter one is looked for."""
 
 _WORD = re.compile(r"[^\W_]+")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 _COUNTED = re.compile(r"^(?P<text>.*?) \(x(?P<count>\d+)\)$", re.DOTALL)
 _OPPOSITES = (
     "open closed", "opened closed", "on off", "locked unlocked", "full empty", "present absent", "here gone",
@@ -40,16 +49,15 @@ _PAIRS = {
 
 @dataclass(frozen=True)
 class _Said:
-    """One distinct text: how often, from when to when (ns)."""
+    """One distinct text: how often, and when (ns) it was said first, last and anew."""
 
     text: str
     count: int
-    first: int
-    last: int
+    stamps: tuple[int, ...]
 
     @cached_property
     def words(self) -> list[str]:
-        return _WORD.findall(self.text.lower())
+        return _words(self.text)
 
 
 class Extractive:
@@ -66,7 +74,7 @@ class Extractive:
         if not said:
             return ""
         text = self._head(rows)
-        for share, items in self._items(said):
+        for share, items in self._items(said, round(STATES_SHARE * max_chars)):
             misfits = 0
             for item in items:
                 divided = ("; " if text[-1] != ":" else " ") + item
@@ -97,33 +105,32 @@ class Extractive:
             head += f" at ({x:.2f}, {y:.2f})"
         return head + ":"
 
-    def _items(self, said: list[_Said]) -> Iterable[tuple[float, Iterable[str]]]:
+    def _items(self, said: list[_Said], room: int) -> Iterable[tuple[float, Iterable[str]]]:
         """Items in the order they are told, with the share of the summary that may be filled when they are."""
-        changes, told = self._changes(said)
+        changes, told = self._changes(said, room)
         left = [one for one in said if one.text not in told]
         things = [_counted(one) for one in left if len(one.words) <= THING_WORDS]
-        sentences = [one for one in left if len(one.words) > THING_WORDS][:MAX_SENTENCES]
+        sentences = _weighed([one for one in left if len(one.words) > THING_WORDS])
         frequent = things[:MAX_THINGS] if sentences else things
         yield 0.6, changes
         yield 0.7 if sentences else 1.0, frequent
         yield 1.0, (_counted(one) for one in _in_order(sentences))
         yield 1.0, things[len(frequent) :]
 
-    def _changes(self, said: list[_Said]) -> tuple[list[str], set[str]]:
-        """Texts that say the opposite of each other, in order of time: "door open 09:00, door closed 09:05"."""
-        by_frame: dict[tuple[str, ...], list[_Said]] = {}
-        for one in said:
-            for frame in _frames(one.words):
-                by_frame.setdefault(frame, []).append(one)
+    def _changes(self, said: list[_Said], room: int) -> tuple[list[str], set[str]]:
+        """Texts that say the opposite of each other, in order of time: "door open 09:00, door closed 09:05".
+
+        room: characters for one item, which has two states at least.
+        """
         changes: list[str] = []
         told: set[str] = set()
-        for group in by_frame.values():
+        for group in opposed((one.text, one) for one in said):
             fresh = [one for one in group if one.text not in told]
             if len({" ".join(one.words) for one in fresh}) < 2:
                 continue
-            moments = sorted({(stamp, one.text) for one in fresh for stamp in (one.first, one.last)})
+            moments = sorted({(stamp, one.text) for one in fresh for stamp in one.stamps})
             order = [m for i, m in enumerate(moments) if i == 0 or m[1] != moments[i - 1][1]]
-            changes.append(", ".join(f"{text} {self._time(stamp)[11:]}" for stamp, text in order[:6]))
+            changes.append(_shortened([f"{text.rstrip('.')} {self._time(stamp)[11:]}" for stamp, text in order], room))
             told |= {one.text for one in fresh}
         return changes, told
 
@@ -131,8 +138,26 @@ class Extractive:
         return datetime.fromtimestamp(stamp // 1_000_000_000, self._zone).strftime("%Y-%m-%d %H:%M")
 
 
-def items_of(text: str) -> list[tuple[str, int]]:
-    """Return the items of an extractive summary and how often each was said, so that summaries can be summarised."""
+def opposed(texts: Iterable[tuple[str, Item]]) -> list[list[Item]]:
+    """Return items in groups: those whose texts say the opposite of each other, such as "door open" and "door closed".
+
+    An item of two opposites is in two groups.
+    """
+    by_frame: dict[tuple[str, ...], dict[tuple[str, ...], list[Item]]] = {}
+    for text, item in texts:
+        words = _words(text)
+        for frame in _frames(words):
+            by_frame.setdefault(frame, {}).setdefault(tuple(words), []).append(item)
+    return [[item for same in group.values() for item in same] for group in by_frame.values() if len(group) > 1]
+
+
+def items_of(text: str, author: str = Extractive.name) -> list[tuple[str, int]]:
+    """Return what a summary says and how often each was said, so that summaries can be summarised.
+
+    Those are the items of an extractive summary, and the sentences of one of any other author.
+    """
+    if author != Extractive.name:
+        return [(sentence, 1) for sentence in _SENTENCE_END.split(text) if sentence.strip()]
     _, _, body = text.partition(": ") if re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d", text) else ("", "", text)
     items = []
     for item in body.split("; "):
@@ -152,14 +177,41 @@ def _distinct(rows: Sequence[SummaryRow]) -> list[_Said]:
         text = " ".join(row.text.split())
         if not text:
             continue
-        count = max(1, row.repeats)
+        count, stamps = max(1, row.repeats), (row.stamp, row.last_stamp, *row.anew)
         old = by_key.get(text.lower())
         by_key[text.lower()] = (
-            _Said(text, count, row.stamp, row.last_stamp)
+            _Said(text, count, stamps)
             if old is None
-            else _Said(old.text, old.count + count, min(old.first, row.stamp), max(old.last, row.last_stamp))
+            else _Said(old.text, old.count + count, (min(old.stamps[0], stamps[0]), *old.stamps[1:], *stamps))
         )
-    return sorted(by_key.values(), key=lambda one: (-one.count, one.first, one.text))
+    return sorted(by_key.values(), key=lambda one: (-one.count, one.stamps[0], one.text))
+
+
+def _shortened(states: Sequence[str], room: int) -> str:
+    """States in order of time; where they are too many or too long the first and the last, and how often it changed."""
+    for number in range(min(MAX_STATES, len(states)), 1, -1):
+        item = ", ".join(states)
+        if number < len(states):
+            first = number // 2
+            item = ", ".join([*states[:first], "...", *states[first - number :]]) + f" ({len(states) - 1} changes)"
+        if len(item) <= room:
+            break
+    return item
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.lower())
+
+
+def _weighed(sentences: list[_Said]) -> list[_Said]:
+    """The sentences that are weighed, in the same order."""
+    if len(sentences) <= MAX_SENTENCES:
+        return sentences
+    bags = [frozenset(one.words) for one in sentences]
+    holding = Counter(word for bag in bags for word in bag)
+    rest = range(MAX_SENTENCES // 2, len(sentences))
+    unusual = heapq.nlargest(MAX_SENTENCES // 2, rest, key=lambda i: (_news(bags[i], holding, len(bags)), -i))
+    return sentences[: MAX_SENTENCES // 2] + [sentences[i] for i in sorted(unusual)]
 
 
 def _frames(words: list[str]) -> list[tuple[str, ...]]:

@@ -12,12 +12,15 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from memory_node.graph import EdgeType, Kind, Position, Tier
-from memory_node.housekeeping.extractive import items_of
+from memory_node.housekeeping.extractive import items_of, opposed
 from memory_node.protocols import SummaryRow
 from memory_node.storage.ids import id_table
 
 MAX_TEXTS = 1000
 """Distinct texts a summary is made of; the most frequent go first."""
+
+MAX_CHANGES = 1000
+"""Changes of state that are read, such as of a door between open and closed; the first go first."""
 
 MAX_ROWS = 2000
 """Rows of an episode that are looked at when it ends."""
@@ -26,7 +29,7 @@ AT_A_MOMENT = 10
 MAX_GISTS = 100
 """Gists of an episode that its summary is made of."""
 
-GIST_ROW = """n.id, t.body, g.layers, n.stamp, n.last_stamp, n.x, n.y, n.z
+GIST_ROW = """n.id, t.body, g.author, g.layers, n.stamp, n.last_stamp, n.x, n.y, n.z
 FROM node AS n JOIN gist AS g ON g.id = n.id JOIN text AS t ON t.id = n.text_id"""
 """Columns and tables of a query whose rows `gist_items` takes."""
 
@@ -35,13 +38,22 @@ _OF_EPISODES = "json_each(?) AS given CROSS JOIN node AS n INDEXED BY node_episo
 _EPISODE = "n.episode_id = given.value"
 _INSIDE = f"FROM {_OF_EPISODES} WHERE {_EPISODE} AND {_PERCEIVED}"
 _FOLDED = f"""
-SELECT f.least, t.body, l.name, f.first, f.last, f.x, f.y, f.z, f.repeats
+SELECT f.least, t.body, l.name, f.first, f.last, f.x, f.y, f.z, f.repeats, f.text_id
 FROM (SELECT n.layer_id, n.text_id, min(n.id) AS least, count(*) AS number, min(n.stamp) AS first,
     max(n.last_stamp) AS last, avg(n.x) AS x, avg(n.y) AS y, avg(n.z) AS z, sum(n.repeats) AS repeats
     FROM {{rows}} WHERE {{which}} AND {_PERCEIVED} AND n.text_id IS NOT NULL
     GROUP BY n.layer_id, n.text_id ORDER BY number DESC, first, least LIMIT {MAX_TEXTS}) AS f
 CROSS JOIN text AS t ON t.id = f.text_id CROSS JOIN layer AS l ON l.id = f.layer_id
 ORDER BY f.number DESC, f.first, f.least
+"""
+_CHANGES = f"""
+WITH family AS MATERIALIZED (
+    SELECT json_extract(value, '$[0]') AS text_id, json_extract(value, '$[1]') AS number FROM json_each(?)
+)
+SELECT text_id, stamp FROM (
+    SELECT n.text_id, n.stamp, lag(n.text_id) OVER (PARTITION BY family.number ORDER BY n.stamp, n.id) AS before
+    FROM {{rows}} CROSS JOIN family WHERE {{which}} AND {_PERCEIVED} AND family.text_id = n.text_id
+) WHERE before IS NOT text_id ORDER BY stamp LIMIT {MAX_CHANGES}
 """
 
 
@@ -99,16 +111,28 @@ def place(conn: sqlite3.Connection, ids: Sequence[int]) -> tuple[Position | None
 
 
 def folded(conn: sqlite3.Connection, ids: Sequence[int]) -> list[SummaryRow]:
-    """Return observations for a summary: one row a layer and text, at its mean place, with its first and last stamp."""
-    sql = _FOLDED.format(rows="json_each(?) AS given CROSS JOIN node AS n", which="n.id = given.value")
-    return [_row(row) for row in conn.execute(sql, (id_table(ids),))]
+    """Return observations for a summary: one row a layer and text, at its mean place, with its first and last stamp.
+
+    Those of what says the opposite of each other have each stamp at which it changed.
+    """
+    return _folded(conn, "json_each(?) AS given CROSS JOIN node AS n", "n.id = given.value", id_table(ids))
 
 
 def of_gist(conn: sqlite3.Connection, gist_id: int) -> list[SummaryRow]:
     """The same of what a gist summarises and still has a text."""
     which = f"n.id = edge.target AND edge.source = ? AND edge.type = {int(EdgeType.SUMMARIZES)}"
-    sql = _FOLDED.format(rows="edge CROSS JOIN node AS n", which=which)
-    return [_row(row) for row in conn.execute(sql, (gist_id,))]
+    return _folded(conn, "edge CROSS JOIN node AS n", which, gist_id)
+
+
+def _folded(conn: sqlite3.Connection, rows: str, which: str, given: str | int) -> list[SummaryRow]:
+    found = conn.execute(_FOLDED.format(rows=rows, which=which), (given,)).fetchall()
+    families = opposed((row[1], row[-1]) for row in found)
+    changes: dict[int, list[int]] = {}
+    if families:
+        numbered = json.dumps([(text_id, number) for number, family in enumerate(families) for text_id in family])
+        for text_id, stamp in conn.execute(_CHANGES.format(rows=rows, which=which), (numbered, given)):
+            changes.setdefault(text_id, []).append(stamp)
+    return [_row(row, changes.get(row[-1], ())) for row in found]
 
 
 def of_episodes(conn: sqlite3.Connection, episode_ids: Sequence[int], ids: Sequence[int]) -> list[SummaryRow]:
@@ -136,12 +160,15 @@ def _of_gists(conn: sqlite3.Connection, episode_ids: Sequence[int], start: int, 
 
 def gist_items(row: tuple[Any, ...]) -> list[SummaryRow]:
     """Return the items of a gist, read with GIST_ROW, each as a row of the gist's span and place."""
-    id_, text, layers, first, last, x, y, z = row
+    id_, text, author, layers, first, last, x, y, z = row
     position = None if x is None else (x, y, z)
     layer = json.loads(layers)[0]
-    return [SummaryRow(id_, item, layer, first, last, position, count) for item, count in items_of(text)]
+    return [SummaryRow(id_, item, layer, first, last, position, count) for item, count in items_of(text, author)]
 
 
-def _row(row: tuple[int, str, str, int, int, float | None, float, float, int]) -> SummaryRow:
-    id_, text, layer, first, last, x, y, z, repeats = row
-    return SummaryRow(id_, text, layer, first, last, None if x is None else (x, y, z), repeats)
+def _row(
+    row: tuple[int, str, str, int, int, float | None, float, float, int, int], changes: Sequence[int]
+) -> SummaryRow:
+    id_, text, layer, first, last, x, y, z, repeats, _ = row
+    position = None if x is None else (x, y, z)
+    return SummaryRow(id_, text, layer, first, last, position, repeats, tuple(changes))

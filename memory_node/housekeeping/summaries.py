@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sqlite3
 import time
 from collections.abc import Sequence
@@ -28,8 +27,6 @@ IN_A_ROW = 3
 """Gists that fail one after another until it is taken to be the language model's fault, not theirs."""
 LATE = 3600 * 1_000_000_000
 """ns that the stamp of a row may lie outside its episode."""
-
-_SENTENCE = re.compile(r"(?<=[.!?])\s+")
 
 
 @dataclass(frozen=True)
@@ -183,12 +180,6 @@ def _of_parts(parts: Sequence[Gist], time_zone: str, limit: int) -> str:
     rows = [
         SummaryRow(gist.id, item, gist.layers[0], gist.start, gist.end, gist.position, count)
         for gist in parts
-        for item, count in _items(gist)
+        for item, count in items_of(gist.text, gist.author)
     ]
     return Extractive(time_zone).summarize(rows, limit)
-
-
-def _items(gist: Gist) -> list[tuple[str, int]]:
-    if gist.author == Extractive.name:
-        return items_of(gist.text)
-    return [(sentence, 1) for sentence in _SENTENCE.split(gist.text) if sentence]

@@ -32,6 +32,24 @@ def test_contradictions_are_told_in_order_of_time() -> None:
     assert text.count("the door is open") == 1
 
 
+def test_every_change_is_told_and_of_many_the_first_the_last_and_how_many() -> None:
+    states = [row(f"door {'closed' if i % 2 else 'open'}", NINE + 300 * i) for i in range(40)]
+    assert Extractive().summarize(states[:5], 600).endswith(
+        ": door open 09:00, door closed 09:05, door open 09:10, door closed 09:15, door open 09:20"
+    )
+    assert Extractive().summarize(states, 600).endswith(
+        ": door open 09:00, door closed 09:05, door open 09:10, ..., door closed 12:05, door open 12:10,"
+        " door closed 12:15 (39 changes)"
+    )
+
+
+def test_long_changes_are_shortened_to_two_states_and_not_left_out() -> None:
+    long = "the door at the end of the corridor behind the kitchen of the second floor is"
+    states = [row(f"{long} {'closed' if i % 2 else 'open'}", NINE + 300 * i) for i in range(5)]
+    text = Extractive().summarize(states, 400)
+    assert text.endswith(f": {long} open 09:00, ..., {long} open 09:20 (4 changes)") and len(text) <= 400
+
+
 def test_the_same_words_with_other_letters_are_one_text() -> None:
     assert Extractive().summarize([row("Cup"), row("cup"), row(" cup ")], 600).endswith(": Cup (x3)")
 
@@ -41,6 +59,13 @@ def test_the_central_and_the_unusual_come_before_the_paraphrases() -> None:
     rows.append(row("water is dripping from the ceiling above the stairs", NINE + 40))
     text = Extractive().summarize(rows, 200)
     assert "a person sits on the red sofa" in text and "water is dripping from the ceiling" in text
+
+
+@pytest.mark.parametrize(("mundane", "repeats"), [(150, 1), (150, 3), (900, 1)])
+def test_what_happened_once_is_told_among_hundreds_of_sentences(mundane: int, repeats: int) -> None:
+    rows = [row(f"a person walks past table {i} in the hall", NINE + i, repeats=repeats) for i in range(mundane)]
+    rows.append(row("thick smoke and flames come out of the oven", NINE + mundane))
+    assert "thick smoke and flames" in Extractive().summarize(rows, 600)
 
 
 def test_it_is_deterministic_and_bounded() -> None:
@@ -78,3 +103,10 @@ def test_times_are_told_in_the_zone_of_the_settings() -> None:
 )
 def test_a_summary_can_be_summarised_again(text: str, items: list[tuple[str, int]]) -> None:
     assert items_of(text) == items
+
+
+def test_what_another_author_wrote_is_taken_apart_into_sentences() -> None:
+    text = "A kettle boiled; it was 1990-01-01 10:00: late. Nobody came!  The dog slept"
+    assert items_of(text, "a language model") == [
+        ("A kettle boiled; it was 1990-01-01 10:00: late.", 1), ("Nobody came!", 1), ("The dog slept", 1),
+    ]

@@ -385,3 +385,14 @@ def test_a_part_that_no_middle_divides_is_left_whole(x: float) -> None:
     points = np.array([[x, 0.0, 0.0], [np.nextafter(x, np.inf), 0.0, 0.0]] * 2)
     parts = list(itertools.islice(clusters.divide(points, np.arange(4), 5.0, np.full(4, 9.0)), 5))
     assert sorted(np.concatenate(parts).tolist()) == [0, 1, 2, 3] and all(len(part) for part in parts)
+
+
+def test_a_gist_tells_every_change_of_state(store: Store) -> None:
+    start = store.clock.ns / SECOND
+    said = ["door open", "door open", "door closed", "lamp off", "door open", "lamp on", "door closed", "door open"]
+    store.add_many([(text, start + 60 * i, (0.0, 0.0, 0.0), "scene") for i, text in enumerate(said)])
+    store.clock.advance(4000)
+    store.run("gists")
+    (gist,) = store.gists()
+    assert "door open 00:00, door closed 00:02, door open 00:04, door closed 00:06, door open 00:07" in gist.text
+    assert "lamp off 00:03, lamp on 00:05" in gist.text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,7 @@ from support.fakes import SECOND
 
 from memory_node.graph import EdgeType
 from memory_node.housekeeping import rollup
+from memory_node.protocols import NamedThing, SummaryRow
 
 
 @pytest.fixture
@@ -90,3 +91,33 @@ def test_a_day_of_many_gists_is_rolled_up_piece_by_piece(store: Store, monkeypat
     assert all("at the" in gist.text and gist.radius <= 5.0 for gist in rolled)
     sql = "SELECT count(*) FROM edge WHERE type = ? AND source = ?"
     assert all(store.one(sql, int(EdgeType.SUMMARIZES), gist.id) > 1 for gist in rolled)
+
+
+class Teller:
+    """A language model that tells of each gist's thing and adds what it always says."""
+
+    name = "teller"
+
+    def summarize(self, rows: Sequence[SummaryRow], max_chars: int) -> str:
+        return (
+            f"The robot saw that a {rows[0].text}. The light was on and nobody came in. Later the robot left towards"
+            " the dock to charge and came back without any event worth noting."
+        )
+
+    def extract(self, rows: Sequence[SummaryRow]) -> list[NamedThing]:
+        return []
+
+
+def test_what_a_language_model_said_of_each_gist_is_in_the_gist_of_the_day(tmp_path: Path) -> None:
+    things = ["kettle boiled", "dog slept", "piano was played", "ladder leaned on the wall", "bicycle stood around"]
+    with Store(tmp_path / "m.db", summarizer=Teller()) as store:
+        store.clock.set(10 * DAY)
+        store.new_session("start")
+        for thing in things:
+            visit(store, thing)
+        store.run("summaries")
+        store.clock.set(20 * DAY)
+        store.run("rollup")
+        (day,) = [gist for gist in store.gists() if gist.level == 1]
+        assert [thing for thing in things if f"The robot saw that a {thing}." not in day.text] == []
+        assert day.text.count("nobody came in") <= 1 and len(day.text) <= 600
