@@ -85,7 +85,8 @@ class MergeEntities:
 def split_entity(tx: Transaction, id: int, observation_ids: Sequence[int]) -> int:
     """Make of some of an entity's sightings an entity of its own and return its id.
 
-    Both are what their sightings alone make of them, history included, and are not joined again.
+    Both are what their sightings alone make of them, history included, and are not joined again. Only looks that missed
+    the one at its place have missed what is there now.
 
     Raises:
         InvalidArgument: there is no such entity, or these are not some, but not all, of its sightings.
@@ -106,6 +107,7 @@ def split_entity(tx: Transaction, id: int, observation_ids: Sequence[int]) -> in
     entities.forget_places(tx, id)
     for state, sightings in ((new, given), (rest, seen - given)):
         _replay(tx, state, sightings)
+        _keep_doubt(state, old)
     entities.save(tx, [new, rest])
     entities.unlink(tx, id, given)
     edges.add_many(tx, [(new.id, observation, EdgeType.OBSERVED_IN) for observation in sorted(given)])
@@ -222,6 +224,15 @@ def _replay(tx: Transaction, state: EntityState, observation_ids: Iterable[int])
             state.position, state.source, state.weight = None, PositionSource.NONE, 0.0
             state.moved, since = True, node.stamp
         presence.see(state, sighting, (node.session_id, node.stamp), np.zeros(3))
+
+
+def _keep_doubt(state: EntityState, old: EntityState) -> None:
+    """Doubt a part of an entity as the whole was, where the looks that missed the whole should have shown the part."""
+    if state.position is None or old.position is None or math.dist(state.position, old.position) > ELSEWHERE:
+        return
+    if old.missed:
+        state.confidence, state.missed = min(state.confidence, old.confidence), old.missed
+        state.missing = old.missing and not state.tentative
 
 
 def _elsewhere(state: EntityState, node: Node) -> bool:

@@ -237,6 +237,38 @@ def test_a_wrong_move_that_was_undone_is_not_made_again(scene: Scene) -> None:
     assert [(cup.missing, cup.sightings) for cup in scene.known()] == [(False, 4), (False, 3)]
 
 
+def test_what_was_missing_is_missing_after_a_split(scene: Scene) -> None:
+    seen = [scene.look(("cup", A), at=FACING_A)[0] for _ in range(6)]
+    for _ in range(5):
+        scene.look(at=FACING_A)
+    missing = scene.only()
+    scene.db.write(lambda tx: split_entity(tx, missing.id, seen[:3]))
+    rest, new = scene.known()
+    assert rest.missing and new.missing
+    assert rest.confidence == new.confidence == missing.confidence < 0.1
+    scene.look(("cup", A), at=FACING_A)
+    assert sorted(cup.missing for cup in scene.known()) == [False, True]
+
+
+def test_a_split_leaves_out_the_doubt_of_another_place(scene: Scene) -> None:
+    shelf = ("shelf", (2.0, 9.5, 0.5))
+    for _ in range(3):
+        scene.look(("cup", A), at=FACING_A)
+        scene.look(shelf, at=(0.0, 9.0, 0.0))
+    moved = [scene.look(("cup", (2.0, 9.0, 0.5)), shelf, at=(0.0, 9.0, 0.0))[0] for _ in range(3)]
+    for _ in range(4):
+        scene.look(at=FACING_A)
+    for _ in range(4):
+        scene.look(shelf, at=(0.0, 9.0, 0.0))
+    cup = scene.known()[0]
+    assert cup.moved and cup.missing
+    scene.db.write(lambda tx: split_entity(tx, cup.id, moved))
+    cups = [entity for entity in scene.known() if entity.name == "cup"]
+    assert [(cup.position, cup.missing) for cup in cups] == [
+        (pytest.approx(A), False), (pytest.approx((2.0, 9.0, 0.5)), True)
+    ]  # fmt: skip
+
+
 def test_the_history_is_that_of_the_sightings_that_remain(scene: Scene) -> None:
     b, c = (8.0, 0.0, 0.5), (2.0, 20.0, 0.5)
     at_a, at_b, at_c = moved_from_a_to(scene, b, c)
