@@ -14,7 +14,7 @@ from memory_node.housekeeping.centroids import is_past
 from memory_node.housekeeping.gists import Gists, groups
 from memory_node.housekeeping.name_things import NameThings
 from memory_node.housekeeping.runtime import JobContext, StepResult
-from memory_node.storage import jobs, nodes, vectors
+from memory_node.storage import body, jobs, nodes, sessions, vectors
 from memory_node.storage.ids import id_table
 from memory_node.storage.writer import Transaction
 
@@ -133,18 +133,20 @@ def _candidates(
 
 
 def _readings(conn: sqlite3.Connection, context: JobContext, ages: Ages) -> _Batch | None:
-    """Readings of the body that are old, but for the last of each layer."""
+    """Readings of the body that are old, but for the last of each layer, by the present clock and by all of them."""
     layers = [row[0] for row in conn.execute("SELECT id FROM layer WHERE internal = 1")]
     if not layers:
         return None
-    last = [
+    last = {
         row[0]
         for layer in layers
         for row in conn.execute(
             "SELECT id FROM node INDEXED BY node_layer_stamp WHERE layer_id = ? ORDER BY stamp DESC, id DESC LIMIT 1",
             (layer,),
         )
-    ]
+    }
+    # Where the clock went back the largest stamp is not the last one.
+    last.update(one.node_id for one in body.latest(conn, None, context.now, sessions.comparable_since(conn)))
     for group in groups(conn):
         old = ages.cutoff(group.session_id, context.settings().archive_after_seconds)
         rows = conn.execute(

@@ -104,6 +104,31 @@ def test_the_last_reading_of_each_body_layer_keeps_its_text(store: Store) -> Non
     assert store.node(heat[0]).text == "motor hot"
 
 
+@pytest.mark.parametrize("restarted", [False, True])
+def test_the_last_reading_keeps_its_text_where_the_clock_went_back(restarted: bool, tmp_path: Path) -> None:
+    """F1"""
+    clock, path = FakeClock(2 * DAY), tmp_path / "m.db"
+    memory = Memory.open(path, clock=clock)
+    memory.record_body_state("battery: 90%", "battery", 0.9, "fraction")
+    memory.flush()
+    if restarted:
+        memory.close()
+    clock.set(DAY)
+    if restarted:
+        memory = Memory.open(path, clock=clock)
+    else:
+        memory.check_clock()
+    for value in (0.5, 0.4):
+        clock.advance(10)
+        memory.record_body_state(f"battery: {value:.0%}", "battery", value, "fraction")
+    clock.advance(4000)
+    assert not memory.run_job("archive").error
+    (reading,) = memory.body_status().readings
+    assert (reading.text, reading.value) == ("battery: 40%", 0.4)
+    assert [node.text for node in memory.nodes() if node.layer == "battery"] == ["battery: 90%", None, "battery: 40%"]
+    memory.close()
+
+
 def test_an_entity_keeps_its_evidence(store: Store) -> None:
     ids = fill(store)
     now = store.clock.now_ns()
