@@ -42,22 +42,27 @@ class Duplicate:
 
 
 def store_note(tx: Transaction, id_: int, similar: Similar | None, threshold: float) -> list[Duplicate]:
-    """Make a note of a row that was just stored and demote older notes that say the same; returns these."""
+    """Make a note of a row that was just stored; of it and the notes that say the same all but the newest are demoted.
+
+    Returns what was demoted: the row itself too, when it tells of a time before that of such a note.
+    """
     nodes.update(tx, id_, tier=Tier.LONG_TERM)
-    found = older(tx.conn, id_, similar, threshold)
+    found = _distinct(alike(tx.conn, id_, similar, threshold))
     for one in found:
         demote(tx, one)
     return found
 
 
-def older(conn: sqlite3.Connection, id_: int, similar: Similar | None, threshold: float) -> list[Duplicate]:
-    """Return the notes of the same layer and map that a note repeats: same text, or cosine of at least threshold.
+def alike(conn: sqlite3.Connection, id_: int, similar: Similar | None, threshold: float) -> list[Duplicate]:
+    """Return the notes of the same layer and map that say what a note says: same text, or cosine of at least threshold.
+
+    The one of the later stamp is the newer, whatever the order they were stored in.
 
     Args:
         similar: see JobContext; None: only the same text counts.
     """
-    row = conn.execute("SELECT text_id, layer_id, map_id, stamp FROM node WHERE id = ?", (id_,)).fetchone()
-    if row is None or row[0] is None:
+    row = conn.execute(f"SELECT text_id, layer_id, map_id, stamp FROM node WHERE id = ? AND {_NOTE}", (id_,)).fetchone()
+    if row is None:
         return []
     text_id, layer_id, map_id, stamp = row
     cosines = {text_id: 1.0}
@@ -70,12 +75,16 @@ def older(conn: sqlite3.Connection, id_: int, similar: Similar | None, threshold
             alike = zip(near.tolist(), (wholes @ vector).tolist(), strict=True)
             cosines |= {text: cosine for text, cosine in alike if cosine >= threshold and text != text_id}
     rows = conn.execute(
-        "SELECT id, text_id FROM node INDEXED BY node_text WHERE text_id IN (SELECT value FROM json_each(?))"
-        " AND layer_id = ? AND map_id = ?"
-        f" AND (stamp, id) < (?, ?) AND {_NOTE} ORDER BY id",
-        (id_table(cosines), layer_id, map_id, stamp, id_),
+        "SELECT id, text_id, stamp FROM node INDEXED BY node_text"
+        " WHERE text_id IN (SELECT value FROM json_each(?)) AND layer_id = ? AND map_id = ?"
+        f" AND id <> ? AND {_NOTE} ORDER BY id",
+        (id_table(cosines), layer_id, map_id, id_),
     )
-    return [Duplicate(id_, other, cosines[text]) for other, text in rows]
+    found = []
+    for other, text, at in rows:
+        newer, old = (id_, other) if (at, other) < (stamp, id_) else (other, id_)
+        found.append(Duplicate(newer, old, cosines[text]))
+    return found
 
 
 def demote(tx: Transaction, one: Duplicate) -> None:
@@ -105,7 +114,7 @@ class Duplicates:
             cursor = self._cursor or {"revision": 0, "id": 0, "pending": [], **jobs.cursor(conn, self.name)}
             notes, position, scanned = _newer(conn, cursor)
             ready, waiting = _embedded(conn, [*cursor["pending"], *notes])
-            found = _distinct(one for id_ in ready for one in older(conn, id_, context.similar, threshold))
+            found = _distinct(one for id_ in ready for one in alike(conn, id_, context.similar, threshold))
         after = {**position, "pending": waiting}
         self._unsaved += scanned
         if notes or waiting != cursor["pending"] or self._unsaved >= SAVE_EVERY:
@@ -123,7 +132,7 @@ class Duplicates:
     def _dry_run(context: JobContext, threshold: float) -> StepResult:
         with context.db.read() as conn:
             ids = [row[0] for row in conn.execute(f"SELECT id FROM node WHERE {_NOTE} AND tier < 3 ORDER BY id")]
-            found = _distinct(one for id_ in ids for one in older(conn, id_, context.similar, threshold))
+            found = _distinct(one for id_ in ids for one in alike(conn, id_, context.similar, threshold))
         return StepResult(len(ids), 0, found=tuple(found))
 
 
@@ -161,7 +170,7 @@ def _embedded(conn: sqlite3.Connection, ids: list[int]) -> tuple[list[int], list
 
 
 def _distinct(found: Any) -> list[Duplicate]:
-    """Each older note once, under the first note that repeats it."""
+    """Each older note once, under the first newer one."""
     by_older: dict[int, Duplicate] = {}
     for one in found:
         by_older.setdefault(one.older_id, one)

@@ -90,7 +90,7 @@ class JobContext:
         summarizer: the language model, or None: extractive gists only.
         similar: texts of a layer's long-term observations, of which a part has at least that cosine to a vector; called
             with vector, cosine and layer id. None: no embedder.
-        save_index: writes the caches of the indexes when they have changed.
+        save_index: writes the caches of the indexes when they have changed, and tells whether it did.
         sorting: whether an index is being sorted anew. Jobs stand aside meanwhile, because a query would have to share
             two processors with both.
         aside: around waiting for something outside the store: other jobs may run meanwhile, so what was read before has
@@ -108,7 +108,7 @@ class JobContext:
     session_id: Callable[[], int]
     summarizer: Summarizer | None = None
     similar: Callable[[Any, float, int], Sequence[int]] | None = None
-    save_index: Callable[[], None] = lambda: None
+    save_index: Callable[[], bool] = lambda: False
     sorting: Callable[[], bool] = lambda: False
     aside: Callable[[], AbstractContextManager[None]] = nullcontext
     foreground: Foreground = field(default_factory=Foreground)

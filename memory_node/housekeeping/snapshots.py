@@ -15,6 +15,8 @@ SAMPLED = 400
 
 WORTH = 10_000
 """Nodes from which on statistics are worth having."""
+LITTLE = 100_000
+"""Bytes of write-ahead log that are moved without a word: an unchanged store has so many from being opened."""
 PERIOD = 600.0
 """s between two snapshots on the timer: the caches spare time at the next start, and flash wears out."""
 
@@ -35,15 +37,17 @@ class Snapshots:
             return StepResult()
         self._next = time.monotonic() + PERIOD
         began, logged = time.monotonic(), context.db.wal_bytes()
-        context.save_index()
+        saved = context.save_index()
         context.db.write(_optimize)
         context.db.checkpoint()
         self._revision = context.db.revision
         # It writes no rows: a count would be stored with its state, which would be a change, and so on for ever.
-        log.info(
-            "job snapshots: saved the index caches, moved %.1f MB of write-ahead log into the file in %.0f ms",
-            (logged - context.db.wal_bytes()) / 1e6, (time.monotonic() - began) * 1000.0,
-        )
+        moved = logged - context.db.wal_bytes()
+        if saved or moved > LITTLE:
+            log.info(
+                "job snapshots: %smoved %.1f MB of write-ahead log into the file in %.0f ms",
+                "saved the index caches, " if saved else "", moved / 1e6, (time.monotonic() - began) * 1000.0,
+            )
         return StepResult()
 
 

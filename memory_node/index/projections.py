@@ -135,15 +135,20 @@ class Projections:
                 return list(dict.fromkeys(owners[found.slots[found.similarities >= least]].tolist()))
             wanted *= 4
 
-    def save(self) -> None:
-        """Write the graph beside the database, when it has changed; a full disk is logged and changes nothing else."""
+    def save(self) -> bool:
+        """Write the graph beside the database, when it has changed; returns whether it did.
+
+        A full disk is logged and changes nothing else.
+        """
         with self._saving:
             if self._db.read_only or not self.vectors.unsaved:
-                return
+                return False
             try:
                 self.vectors.save(self._path, self._origin())
             except OSError as error:
                 logger.warning("%s could not be written (%s); it will be built anew if missing", self._path, error)
+                return False
+            return True
 
     def close(self) -> None:
         """End the indexer and save."""

@@ -82,6 +82,25 @@ def test_the_check_at_write_time_uses_the_same_rule(store: Store) -> None:
     assert store.node(newer).tier is Tier.LONG_TERM and store.node(older).tier is Tier.ARCHIVED
 
 
+def test_a_note_of_before_is_demoted_though_it_was_stored_later(store: Store) -> None:
+    newer = store.note("the spare key is under the mat", now(store))
+    store.embed()
+    store.run("duplicates")
+    older = store.note("the spare keys is under the mat", now(store) - 3600)
+    store.embed()
+    (shown,) = store.run("duplicates", dry_run=True)[0].found
+    store.run("duplicates")
+    assert (shown.newer_id, shown.older_id) == (newer, older)
+    assert store.node(older).tier is Tier.ARCHIVED and store.node(newer).tier is Tier.LONG_TERM
+    with store.db.read() as conn:
+        assert edges.targets(conn, newer, EdgeType.SUPERSEDES) == [older]
+    oldest = store.add("the spare key is under the mat", now(store) - 7200, None, "notes")
+    found = store.write(lambda tx: store_note(tx, oldest, None, store.settings.duplicate_threshold))
+    assert found == [Duplicate(newer, oldest, 1.0)] and store.node(oldest).tier is Tier.ARCHIVED
+    store.run("duplicates")
+    assert store.run("duplicates", dry_run=True)[0].found == () and store.node(newer).tier is Tier.LONG_TERM
+
+
 def test_a_note_waits_for_its_vector(store: Store) -> None:
     older = store.note("the spare key is under the mat", now(store))
     store.embed()
@@ -262,3 +281,17 @@ def test_a_snapshot_is_told_in_one_line(store: Store, caplog: pytest.LogCaptureF
     (record,) = caplog.records
     moved = re.search(r"job snapshots: .* (\d+\.\d) MB of write-ahead log", record.message)
     assert moved is not None and float(moved[1]) > 0.0
+
+
+def test_the_snapshot_after_a_restart_of_an_unchanged_store_is_silent(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Memory.open(tmp_path / "m.db", clock=FakeClock(DAY), embedder=WordEmbedder()) as memory:
+        for i in range(50):
+            memory.record(f"a red chair {i}", layer="scene")
+        assert memory.wait_embedded()
+        memory.run_job("snapshots")
+    caplog.set_level(logging.INFO, "memory_node.housekeeping")
+    with Memory.open(tmp_path / "m.db", clock=FakeClock(2 * DAY), embedder=WordEmbedder()) as memory:
+        memory.run_job("snapshots"), memory.run_job("snapshots")
+        assert [record.message for record in caplog.records] == []
