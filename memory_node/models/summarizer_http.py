@@ -7,12 +7,15 @@ import math
 import os
 import re
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timezone
+from datetime import datetime, timezone, tzinfo
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from memory_node.errors import SummarizerError, SummarizerUnreachable
 from memory_node.protocols import READ_AT_ONCE, NamedThing, SummaryRow
 
+MAX_ANEW = 10
+"""Times at which a state came back that are told."""
 MAX_ANSWER = 30_000
 """Characters of an answer that are read."""
 _DOWN = frozenset({401, 403, 404, 408, 429, 502, 503, 504})
@@ -21,6 +24,7 @@ _DOWN = frozenset({401, 403, 404, 408, 429, 502, 503, 504})
 _SUMMARIZE = (
     "You write the memory of a robot. Summarise the observations below in at most {limit} characters of plain text:"
     " which things, how many, where, what changed and when, and whatever was unusual. State only what they say."
+    " Times are those of the zone {zone}."
     " Answer with the summary alone."
 )
 _EXTRACT = (
@@ -42,7 +46,9 @@ class HttpSummarizer:
         name: the model's name.
     """
 
-    def __init__(self, url: str, model: str, key_variable: str = "", timeout: float = 30.0) -> None:
+    def __init__(
+        self, url: str, model: str, key_variable: str = "", timeout: float = 30.0, time_zone: str = "UTC"
+    ) -> None:
         """Nothing is asked before the first summary.
 
         Args:
@@ -50,6 +56,7 @@ class HttpSummarizer:
             model: name the endpoint knows the model by.
             key_variable: name of the environment variable that holds the key; "": none is sent.
             timeout: s to wait for each part of an answer.
+            time_zone: IANA zone that times are told to the model in.
         """
         import httpx
 
@@ -58,6 +65,8 @@ class HttpSummarizer:
         key = os.environ.get(key_variable, "") if key_variable else ""
         self._client = httpx.Client(timeout=timeout, headers={"Authorization": f"Bearer {key}"} if key else {})
         self.name = model
+        self._zone_name = time_zone
+        self._zone: tzinfo = timezone.utc if time_zone == "UTC" else ZoneInfo(time_zone)
 
     def summarize(self, rows: Sequence[SummaryRow], max_chars: int) -> str:
         """Return the model's summary, cut at a word to at most max_chars characters.
@@ -65,7 +74,7 @@ class HttpSummarizer:
         Raises:
             SummarizerError: no answer in time, no text in it, or half a JSON object instead of one.
         """
-        text = self._unpacked(self._ask(_SUMMARIZE.format(limit=max_chars), rows))
+        text = self._unpacked(self._ask(_SUMMARIZE.format(limit=max_chars, zone=self._zone_name), rows))
         text = " ".join(text.split())
         if not text:
             raise SummarizerError(f"{self._url}: an empty answer")
@@ -90,7 +99,7 @@ class HttpSummarizer:
         """Return the text of the answer, without thoughts and control tokens."""
         import httpx
 
-        messages = [{"role": "system", "content": task}, {"role": "user", "content": _told(rows)}]
+        messages = [{"role": "system", "content": task}, {"role": "user", "content": _told(rows, self._zone)}]
         try:
             answer = self._client.post(self._url, json={"model": self.name, "messages": messages, "temperature": 0})
             answer.raise_for_status()
@@ -143,20 +152,26 @@ def _share(confidence: Any) -> float:
     return float(min(1, max(0, confidence)))
 
 
-def _told(rows: Sequence[SummaryRow]) -> str:
-    """The first rows, as many as are sent, as numbered lines: time (UTC), place (m), how often, text."""
+def _told(rows: Sequence[SummaryRow], zone: tzinfo) -> str:
+    """The first rows, as many as are sent, as numbered lines: time in zone, place (m), how often, text, times anew."""
     lines: list[str] = []
     length = 0
     for number, row in enumerate(rows, 1):
-        when = datetime.fromtimestamp(row.stamp // 1_000_000_000, timezone.utc).strftime("%Y-%m-%d %H:%M")
+        when = _time(row.stamp, zone)
         where = "" if row.position is None else f" at ({row.position[0]:.1f}, {row.position[1]:.1f})"
         often = f" ({row.repeats} times)" if row.repeats > 1 else ""
-        line = f"{number}. {when}{where}{often}: {row.text}"
+        again = [_time(stamp, zone) for stamp in row.anew if stamp != row.stamp]
+        anew = f" (again at {', '.join(again[:MAX_ANEW])})" if again else ""
+        line = f"{number}. {when}{where}{often}: {row.text}{anew}"
         length += len(line) + 1
         if lines and length > READ_AT_ONCE:
             break
         lines.append(line[:READ_AT_ONCE])
     return "\n".join(lines)
+
+
+def _time(stamp: int, zone: tzinfo) -> str:
+    return datetime.fromtimestamp(stamp // 1_000_000_000, zone).strftime("%Y-%m-%d %H:%M")
 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:

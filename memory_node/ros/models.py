@@ -38,5 +38,6 @@ def summarizer(parameters: Parameters) -> Summarizer | None:
     from memory_node.models.summarizer_http import HttpSummarizer
 
     return HttpSummarizer(
-        url, parameters["summarizer.model"], parameters["summarizer.key_variable"], parameters["summarizer.timeout"]
-    )
+        url, parameters["summarizer.model"], parameters["summarizer.key_variable"], parameters["summarizer.timeout"],
+        parameters.settings.time_zone,
+    )  # fmt: skip

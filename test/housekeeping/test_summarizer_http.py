@@ -91,6 +91,16 @@ def test_it_sends_the_rows_and_the_key_and_returns_the_summary(server: Server, m
     assert "600" in request["messages"][0]["content"]
 
 
+def test_times_are_told_in_the_zone_of_the_settings_and_when_a_state_came_back(server: Server) -> None:
+    server.says("Open, closed, open.")
+    hour = 3600 * SECOND
+    rows = [SummaryRow(1, "door open", "scene", 0, 2 * hour, None, 2, (0, 2 * hour))]
+    model(server, time_zone="Asia/Tokyo").summarize(rows, 600)
+    task, told = (message["content"] for message in server.requests[0][1]["messages"])
+    assert told == "1. 1970-01-01 09:00 (2 times): door open (again at 1970-01-01 11:00)"
+    assert "zone Asia/Tokyo" in task
+
+
 @pytest.mark.parametrize(
     ("content", "summary"),
     [
