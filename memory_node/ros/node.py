@@ -33,7 +33,7 @@ from memory_node.protocols import Embedder
 from memory_node.rooms import preload
 from memory_node.ros import heap
 from memory_node.ros.clocks import CLOCK_TOPIC, RosClock, SilentClockWatch
-from memory_node.ros.conversion import stamp_ns, status_message
+from memory_node.ros.conversion import job_message, stamp_ns, status_message
 from memory_node.ros.declare import check_changes, database_path, declare, follow_changes
 from memory_node.ros.frames import frame_resolver
 from memory_node.ros.listener import Listener
@@ -237,12 +237,14 @@ class MemoryNode(LifecycleNode):
         rooms.intake.settle(lambda: rooms.memory.set_map(map_id))
 
     def status_message(self) -> MemoryStatus:
-        """The memory's status with the layers as the node sees them."""
+        """The memory's status with its jobs, and the layers as the node sees them."""
         rooms = self._rooms
         status = rooms.memory.status()
         layers = rooms.reporting.layers(status)
         problems = [f"layer {layer.name}: {layer.problem}" for layer in layers if layer.problem]
-        return status_message(status, layers, rooms.reporting.warnings() + problems)
+        message = status_message(status, layers, rooms.reporting.warnings() + problems)
+        message.jobs = [job_message(job) for job in rooms.memory.jobs()]
+        return message
 
     def _change(self, changes: dict[str, Any]) -> None:
         with self._transition:

@@ -94,6 +94,15 @@ def test_the_memory_tells_its_backlog_its_size_and_how_old_the_position_is(
     assert (told["observations"], told["model"], told["session"]) == ("2", "words", str(status.session))
 
 
+def test_the_status_tells_the_jobs_that_diagnostics_tell(world: tuple[Any, Peer, Board, SlowEmbedder]) -> None:
+    _, other, board, _ = world
+    jobs = other.call("get_status").status.jobs
+    assert [job.name for job in jobs] == [pair.key for pair in board("jobs").values]
+    assert [(job.name, job.budget_ms) for job in jobs] == [
+        (job.name, job.budget_ms) for job in other.call("get_jobs").jobs
+    ]
+
+
 def test_a_layer_without_publisher_names_topics_of_its_type_first(
     world: tuple[Any, Peer, Board, SlowEmbedder],
 ) -> None:
