@@ -11,6 +11,7 @@ import pytest
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point
 from nav_msgs.msg import Odometry
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 from robot_memory.msg import Detection, DetectionArray
 from sensor_msgs.msg import BatteryState, JointState
 from std_msgs.msg import Empty, Float32, Float64, String
@@ -36,11 +37,13 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, Peer]
             "changing",
             "reasons",
             "joints",
+            "mixed",
         ],
         "scene": layer("/scene", STRING),
         "speech": layer("/speech", STRING),
         "found": layer("/found"),
         "changing": layer("/changing"),
+        "mixed": layer("/mixed", STRING),
         "joints": {"topic": "/joint_states", "max_rate_hz": 0.0, "stale_after": 123.0},
         "reasons": layer("/reasons", "robot_memory/msg/DetectionArray"),
         "detections": layer("/detections", "robot_memory/msg/DetectionArray"),
@@ -160,6 +163,39 @@ def test_f6_a_best_effort_publisher_is_heard(world: tuple[Any, Peer]) -> None:
     row = other.wait_rows(1, "found")[0]
     assert row.text == "found: 21.5"
     assert other.layer("found").type == "std_msgs/msg/Float32"
+
+
+def test_f6_publishers_of_both_kinds_are_heard_and_the_change_between_them_followed(world: tuple[Any, Peer]) -> None:
+    node, other = world
+    feed = node._rooms.subscriptions["mixed"]
+    publishers: dict[str, Any] = {}
+
+    def offer(kind: ReliabilityPolicy) -> Any:
+        return other.node.create_publisher(String, "/mixed", QoSProfile(depth=50, reliability=kind))
+
+    def say(text: str, reliable: bool) -> None:
+        """Each publisher says something, which must arrive once they are listened to as fits them all."""
+        wait_until(lambda: feed.reliable == reliable, f"reliable: {reliable}")
+        wait_until(lambda: all(p.get_subscription_count() == 1 for p in publishers.values()), "all are listened to")
+        for name, publisher in publishers.items():
+            before = other.layer("mixed").received
+
+            def heard(p: Any = publisher, said: str = f"{name} {text}", before: int = before) -> bool:
+                p.publish(String(data=said))  # best effort: one may be lost
+                return bool(other.layer("mixed").received > before)
+
+            wait_until(heard, f"{name} is heard")
+
+    publishers["reliable"] = offer(ReliabilityPolicy.RELIABLE)
+    say("alone", reliable=True)
+    publishers["best effort"] = offer(ReliabilityPolicy.BEST_EFFORT)
+    say("both", reliable=False)
+    other.node.destroy_publisher(publishers.pop("best effort"))
+    say("alone again", reliable=True)
+    texts = {row.text for row in other.rows("mixed")}
+    assert texts == {"reliable alone", "reliable both", "best effort both", "reliable alone again"}
+    wait_until(lambda: other.layer("mixed").problem == "", "nothing is wrong")
+    other.node.destroy_publisher(publishers.pop("reliable"))
 
 
 def test_f17_a_type_found_out_follows_its_publisher(world: tuple[Any, Peer]) -> None:
