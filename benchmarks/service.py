@@ -42,11 +42,22 @@ COLOURS = ("red", "green", "blue", "black", "white", "brown", "grey", "yellow")
 ROOMS = ("kitchen", "hall", "office", "bedroom", "workshop", "store")
 
 
+class RosTime:
+    """Wall time under the name of the node's clock, so that the node compares its own readings with these."""
+
+    kind = "ros"
+
+    def now_ns(self) -> int:
+        """Current time, ns."""
+        return time.time_ns()
+
+
 def fill(path: Path, rows: int) -> None:
     """Make a memory of so many rows over two hours and 60 x 60 m: sentences, detections, readings, gists."""
     chance, now = random.Random(0), time.time_ns()
     step = 7200 * SECOND // rows
-    with Memory.open(path, embedder=HashEmbedder(384), settings={"working_memory_size": 5000}) as memory:
+    settings = {"working_memory_size": 5000}
+    with Memory.open(path, embedder=HashEmbedder(384), clock=RosTime(), settings=settings) as memory:
         for i in range(rows):
             stamp = now - (rows - i) * step
             x, y = 60.0 * chance.random(), 60.0 * chance.random()
