@@ -91,18 +91,24 @@ def find(conn: sqlite3.Connection, name: str, until: int = LAST) -> list[int]:
 
 
 def last(conn: sqlite3.Connection, n: int = 1, until: int = LAST) -> list[Episode]:
-    """Return the n episodes that somebody started last, the newest first; where those are fewer, linked ones too.
+    """Return the n outermost episodes that somebody started last, the newest first; where fewer, linked ones too.
 
     Args:
         until: ns; episodes that began later are left out.
     """
     newest = (
-        f"{_SELECT} WHERE n.kind = {int(Kind.EPISODE)} AND n.stamp <= ? AND e.explicit = ?"
+        f"{_SELECT} WHERE n.kind = {int(Kind.EPISODE)} AND n.stamp <= ? AND e.explicit = ? AND e.parent_id = 0"
         " ORDER BY n.stamp DESC, n.id DESC LIMIT ?"
     )
     started = _records(conn, newest, (until, 1, n))
     linked = _records(conn, newest, (until, 0, n - len(started))) if len(started) < n else []
     return sorted(started + linked, key=lambda episode: (episode.start, episode.id), reverse=True)
+
+
+def count(conn: sqlite3.Connection, until: int = LAST) -> int:
+    """Return how many episodes began until then (ns)."""
+    sql = f"SELECT count(*) FROM node WHERE kind = {int(Kind.EPISODE)} AND stamp <= ?"
+    return int(conn.execute(sql, (until,)).fetchone()[0])
 
 
 def children(conn: sqlite3.Connection, id_: int) -> list[Episode]:

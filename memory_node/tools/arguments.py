@@ -10,6 +10,8 @@ from memory_node.errors import InvalidArgument, shown
 
 DEFAULT_LIMIT = 10
 MOST = 1000
+AHEAD = 100
+"""Matches looked for beyond the limit, so that it can be said that there are so many more where not all are counted."""
 LARGEST = sys.float_info.max
 LONGEST_SPAN = 1e8
 """Minutes that count as all the time there was: what is longer is taken as this."""

@@ -16,7 +16,7 @@ from memory_node.tools.asking import remark
 from memory_node.tools.by_id import id_in, row_of
 from memory_node.tools.context import ToolContext
 from memory_node.tools.results import EntityQueryResult
-from memory_node.tools.wording import Wording, counted, listed, shortened
+from memory_node.tools.wording import Wording, counted, listed, point, shortened
 
 if TYPE_CHECKING:
     import sqlite3
@@ -126,7 +126,6 @@ def _before(words: Wording, entity: Entity) -> str:
     if not entity.history:
         return ""
     old = entity.history[0]
-    x, y, z = old.position
     more = entity.places_left - 1
     rest = f" and at {counted(more, 'more place')} before" if more else ""
-    return f", before that at ({x:.2f}, {y:.2f}, {z:.2f}) until {words.when(old.last_seen)}{rest}"
+    return f", before that at {point(old.position)} {entity.frame} until {words.when(old.last_seen)}{rest}"

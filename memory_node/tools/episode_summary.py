@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 
 from memory_node.errors import InvalidArgument
 from memory_node.graph import NO_ID, Episode
@@ -22,35 +23,49 @@ def episode_summary(
     Args:
         episode_id: one episode by id; the other arguments are not read then.
         task_name: words that the name holds, in any case; "" is any name.
-        last_n: the latest so many that began until now, 0 is 1.
+        last_n: the latest so many that began until now and are inside none that is told, 0 is 1.
 
     Raises:
         InvalidArgument: naming the argument.
     """
     episode_id = checked_id("episode_id", episode_id)
     last, name = checked_limit(last_n, "last_n", default=1), checked_query(task_name, "task_name")
+    now = context.now_ns()
     with context.db.read() as conn:
-        chosen, left = _chosen(conn, episode_id, name, last, context.now_ns())
-        found = tuple(inner for episode in chosen for inner in _with_nested(conn, episode))[:MOST]
+        named = rows.find(conn, name, now) if name else []
+        chosen = _chosen(conn, episode_id, named, last) if episode_id or name else rows.last(conn, last, now)
+        told = [inner for episode in chosen for inner in _with_nested(conn, episode)]
+        ids = {episode.id for episode in told}
+        left = 0 if episode_id else len(set(named) - ids) if name else rows.count(conn, now) - len(ids)
+        found = tuple(told[:MOST])
     context.note_recall(episode.id for episode in found)
     if not found:
         about = f' named like "{shortened(name, 60)}"' if name else ""
         return EpisodeSummaryResult(text=f"There is no episode{about}.")
-    return EpisodeSummaryResult(text=_text(context, found, len(chosen), left), episodes=found)
+    return EpisodeSummaryResult(text=_text(context, found, len(chosen), _left(left, name)), episodes=found)
 
 
-def _chosen(conn: sqlite3.Connection, episode_id: int, name: str, last: int, now: int) -> tuple[list[Episode], int]:
-    """The episodes asked for, without those inside another of them, and how many more have the name."""
+def _chosen(conn: sqlite3.Connection, episode_id: int, named: Sequence[int], last: int) -> list[Episode]:
+    """One episode, or the first of those named, without those inside another of them: they are told with it."""
     if episode_id != NO_ID:
         episode = rows.get(conn, episode_id)
         if episode is None:
             raise InvalidArgument("episode_id", f"there is no episode {episode_id}")
-        return [episode], 0
-    named = rows.find(conn, name, now) if name else []
-    chosen = rows.get_many(conn, named[:last]) if name else rows.last(conn, last, now)
-    ids = {episode.id for episode in chosen}
-    # A nested one is told with its parent.
-    return [episode for episode in chosen if not ids.intersection(_ancestors(conn, episode))], len(named[last:])
+        return [episode]
+    names, chosen = set(named), []
+    for id_ in named:
+        episode = rows.get(conn, id_)
+        if episode is not None and not names.intersection(_ancestors(conn, episode)):
+            chosen.append(episode)
+            if len(chosen) == last:
+                break
+    return chosen
+
+
+def _left(number: int, name: str) -> str:
+    """How many more there are, "" without any."""
+    of = " of that name" if name else " episode" if number == 1 else " episodes"
+    return f"There {'is' if number == 1 else 'are'} {number} more{of}: raise last_n." if number else ""
 
 
 def _ancestors(conn: sqlite3.Connection, episode: Episode) -> list[int]:
@@ -68,20 +83,18 @@ def _with_nested(conn: sqlite3.Connection, episode: Episode) -> list[Episode]:
     return [episode, *nested]
 
 
-def _text(context: ToolContext, found: tuple[Episode, ...], chosen: int, left_out: int) -> str:
+def _text(context: ToolContext, found: tuple[Episode, ...], chosen: int, left: str) -> str:
     words = Wording(context.now_ns(), context.settings.time_zone)
     room = min(300, max(0, LONGEST // len(found) - 170))
     nested = f" with {counted(len(found) - chosen, 'nested one')}" if len(found) > chosen else ""
     lines = [f"{counted(chosen, 'episode')}{nested}, newest first"]
     top = found[0].depth
-    left = LONGEST - len(lines[0])
+    spare = LONGEST - len(lines[0]) - len(left)
     for place, episode in enumerate(found):
         line = "  " * max(0, episode.depth - top) + "- " + words.episode(episode, room)
-        left -= len(line) + 1
-        if left < 40:
+        spare -= len(line) + 1
+        if spare < 40:
             lines.append(f"({len(found) - place} more left out: ask with episode_id)")
             break
         lines.append(line)
-    if left_out:
-        lines.append(f"There {'is' if left_out == 1 else 'are'} {left_out} more of that name: raise last_n.")
-    return "\n".join(lines)
+    return "\n".join([*lines, left] if left else lines)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from memory_node.graph import Filter, Gist, Kind
 from memory_node.tools import summaries
-from memory_node.tools.arguments import checked_limit, checked_query
+from memory_node.tools.arguments import AHEAD, checked_limit, checked_query
 from memory_node.tools.asking import ask
 from memory_node.tools.by_id import id_in
 from memory_node.tools.context import ToolContext
@@ -39,7 +39,7 @@ def search_gists(
         with context.db.read() as conn:
             found = ranked_gists(conn, answers)
     else:
-        found, message = _newest(context, resolved, filter.layers, limit + 1), ""
+        found, message = _newest(context, resolved, filter.layers, limit + AHEAD), ""
     gists = found[:limit]
     context.note_recall(gist.id for gist in gists)
     about = f' for "{shortened(query, 80)}"' if query else ""
@@ -48,9 +48,10 @@ def search_gists(
     else:
         words = Wording(context.now_ns(), context.settings.time_zone)
         head = f"{counted(len(gists), 'summary')}{about}, {'best' if query else 'newest'} first"
-        more = left_over(None if len(found) > limit else 0, "raise limit, or narrow the filter")
+        more = 0 if len(found) <= limit else None if query else len(found) - limit
+        tail = left_over(more, "raise limit, or narrow the filter", at_least=more == AHEAD)
         most = QUOTED if id_in(query) is None else WHOLE
-        text = told(head, gists, partial(words.gist, asked=query), more, most)
+        text = told(head, gists, partial(words.gist, asked=query), tail, most)
     return SearchGistsResult(message=message, text=text + (f" ({message})" if message else ""), gists=gists)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from memory_node.graph import Filter, Kind
 from memory_node.tools import matches as as_matches
 from memory_node.tools import summaries
-from memory_node.tools.arguments import checked_amount, checked_center, checked_limit
+from memory_node.tools.arguments import AHEAD, checked_amount, checked_center, checked_limit
 from memory_node.tools.context import ToolContext
 from memory_node.tools.results import Match, SpatialQueryResult
 from memory_node.tools.wording import Wording, counted, left_over, point, told
@@ -40,24 +40,24 @@ def spatial_query(
     filter = Filter() if filter is None else filter
     resolved = context.resolve(filter, (Kind.OBSERVATION,))
     rows = summaries.without_gists(resolved)
-    near: list[tuple[int, float]] = []
-    more: int | None = 0
-    if rows.kinds:
-        near = context.searcher.near(where, within, limit + 1, rows)
-        if len(near) > limit:
-            # A filter with a region of its own can't be counted with the circle as well.
-            circle = replace(rows, center=where, radius=within)
-            more = context.searcher.beyond(circle, limit) if filter.center is None else None
-            near = near[:limit]
+    near = context.searcher.near(where, within, limit + AHEAD, rows) if rows.kinds else []
+    more = len(near[limit:])
+    at_least = more == AHEAD
+    # A filter with a region of its own can't be counted with the circle as well.
+    if at_least and filter.center is None:
+        circle = replace(rows, center=where, radius=within)
+        if (every := context.searcher.beyond(circle, limit)) is not None:
+            more, at_least = every, False
+    near = near[:limit]
     with context.db.read() as conn:
         if summaries.wanted(conn, filter):
             told = _summaries(context, conn, resolved, filter, where, within)
             near = sorted([*near, *told], key=lambda pair: pair[1])
-            more = None if more is None else more + max(0, len(near) - limit)
+            more += max(0, len(near) - limit)
         matches = as_matches.of_near(conn, near[:limit])
     context.note_recall(match.id for match in matches)
     around = f"within {within:.2f} m of {point(where)} {context.frame}"
-    tail = left_over(more, "raise limit, or make the radius smaller")
+    tail = left_over(more, "raise limit, or make the radius smaller", at_least)
     return SpatialQueryResult(text=_text(context, around, matches, tail), matches=matches)
 
 

@@ -11,7 +11,7 @@ from memory_node.errors import InvalidArgument, shown
 from memory_node.graph import Filter, Kind
 from memory_node.tools import matches as as_matches
 from memory_node.tools import summaries
-from memory_node.tools.arguments import LONGEST_SPAN, checked_limit
+from memory_node.tools.arguments import AHEAD, LONGEST_SPAN, checked_limit
 from memory_node.tools.context import ToolContext
 from memory_node.tools.results import Match, TemporalQueryResult
 from memory_node.tools.wording import Wording, counted, left_over, told
@@ -49,9 +49,11 @@ def temporal_query(
     now = context.now_ns()
     window = _since(context.resolve(filter, (Kind.OBSERVATION,)), last_n_minutes, now)
     rows = summaries.without_gists(window)
-    ids = context.searcher.in_time(rows, newest_first, limit + 1) if rows.kinds else []
-    more = context.searcher.beyond(rows, limit) if len(ids) > limit else 0
-    at_least = False
+    ids = context.searcher.in_time(rows, newest_first, limit + AHEAD) if rows.kinds else []
+    more = len(ids[limit:])
+    at_least = more == AHEAD
+    if at_least and (every := context.searcher.beyond(rows, limit)) is not None:
+        more, at_least = every, False
     with context.db.read() as conn:
         matches = as_matches.of_ids(conn, ids[:limit])
         if summaries.wanted(conn, filter):
@@ -59,9 +61,8 @@ def temporal_query(
             nearer = _before_last(wide, matches, newest_first, limit)
             told, looked_at = _summaries(context, conn, nearer, window, filter, newest_first, limit)
             matches = _in_order((*matches, *told), newest_first)
-            if more is not None:
-                more += max(0, len(matches) - limit)
-                at_least = more > 0 and context.searcher.beyond(wide, looked_at) != 0
+            more += max(0, len(matches) - limit)
+            at_least = at_least or (more > 0 and context.searcher.beyond(wide, looked_at) != 0)
     matches = matches[:limit]
     context.note_recall(match.id for match in matches)
     tail = left_over(more, "raise limit, or narrow the window", at_least)

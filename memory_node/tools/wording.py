@@ -15,6 +15,7 @@ from memory_node.tools.results import BodyReading, Match
 
 LONGEST = 1900
 """Characters of a list of results; with head and tail it stays under 2 000."""
+ALL = "That is all."
 QUOTED = 300
 """Characters that are quoted of a text at most."""
 WHOLE = 1500
@@ -97,6 +98,8 @@ class Wording:
         if gist.position is not None:
             parts.append(f"{place(gist.position, gist.frame, 'observer')} within {gist.radius:.2f} m")
         parts += [self.span(gist.start, gist.end), f"of {counted(gist.observation_count, 'observation')}"]
+        if gist.score > 0.0:
+            parts.append(f"score {gist.score:.2f}")
         return ", ".join(parts)
 
     def entity(self, entity: Entity, room: int = 60) -> str:
@@ -145,13 +148,14 @@ class Wording:
 
 
 def listed(head: str, lines: Sequence[str], more: str = "", longest: int = LONGEST) -> str:
-    """Head, numbered lines and a tail; lines that do not fit are counted, not cut."""
+    """Head, numbered lines and a tail; lines that do not fit are counted, not cut, and then the tail is not ALL."""
     kept = [head]
     left = longest - len(head) - len(more)
     for number, line in enumerate(lines, 1):
         left -= len(line) + 6
         if left < 0:
-            kept.append(f"({len(lines) - number + 1} more lines left out)")
+            kept.append(f"({counted(len(lines) - number + 1, 'more line')} left out)")
+            more = more if more != ALL else ""
             break
         kept.append(f"{number}. {line}")
     return "\n".join([*kept, more] if more else kept)
@@ -176,9 +180,9 @@ def told(head: str, things: Sequence[T], say: Callable[[T, int], str], more: str
 def left_over(more: int | None, advice: str, at_least: bool = False) -> str:
     """The last line of a list: how many more there are (None: some), and what to do about it."""
     if more == 0:
-        return "That is all."
+        return ALL
     number = "" if more is None else f"at least {more} " if at_least else f"{more} "
-    return f"There are {number}more: {advice}."
+    return f"There {'is' if more == 1 else 'are'} {number}more: {advice}."
 
 
 def shortened(text: str, room: int) -> str:

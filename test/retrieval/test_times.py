@@ -243,7 +243,7 @@ def test_the_past_week_is_seven_days_and_last_week_the_calendar_s() -> None:
     assert parse_span("last week", NOW, BERLIN)[0] != NOW - week
 
 
-@pytest.mark.parametrize("text", ["2026-03-01T14", "2026-03-01 14", "2026-03-01T14Z", "20260301T14", "2026-03-01T14 UTC"])
+@pytest.mark.parametrize("text", ["2026-03-01T14", "2026-03-01T14Z", "20260301T14", "2026-03-01T14 UTC"])
 def test_hours_alone_and_names_of_utc_are_read(text: str) -> None:
     assert parse_span(text, NOW, "UTC") == (ns(2026, 3, 1, 14),) * 2
     assert parse_time("2026-03-01T14:00:00 GMT", NOW, BERLIN) == ns(2026, 3, 1, 14)

@@ -64,8 +64,26 @@ def test_how_many_more_episodes_have_the_name_is_said(memory: Memory, clock: Fak
     assert memory.episode_summary(task_name="patrol", last_n=3).text.endswith(
         "\nThere is 1 more of that name: raise last_n."
     )
+    assert memory.episode_summary().text.endswith("\nThere are 3 more episodes: raise last_n.")
+    assert memory.episode_summary(last_n=3).text.endswith("\nThere is 1 more episode: raise last_n.")
+    assert "more" not in memory.episode_summary(last_n=4).text
     assert "more" not in memory.episode_summary(task_name="patrol", last_n=4).text
     assert "more" not in memory.episode_summary(task_name="patrol 1").text
+
+
+def test_a_nested_episode_is_told_with_the_one_around_it(memory: Memory, clock: FakeClock) -> None:
+    memory.start_episode("kitchen")
+    for name in ("kitchen sink", "kitchen table"):
+        clock.advance(10)
+        memory.start_episode(name)
+        clock.advance(10)
+        memory.end_episode()
+    memory.end_episode()
+    inside = ["kitchen", "kitchen sink", "kitchen table"]
+    for found in (memory.episode_summary(), memory.episode_summary(task_name="kitchen")):
+        assert [episode.name for episode in found.episodes] == inside
+        assert "more" not in found.text
+    assert [episode.name for episode in memory.episode_summary(task_name="sink").episodes] == ["kitchen sink"]
 
 
 @pytest.mark.parametrize("name", ["100%", "a_b", "%", "_", "\\"])

@@ -248,7 +248,7 @@ def test_spatial_query_is_nearest_first_with_distances(morning: Memory) -> None:
     assert [round(match.distance or 0.0, 2) for match in result.matches] == [0.0] * 5 + [2.24] * 2
     assert "There are 3 more: raise limit" in result.text
     both = morning.spatial_query((3.0, -1.0), 3.0, 7, Filter(center=(3.0, -1.0), radius=3.0))
-    assert both.matches == result.matches and "There are more: raise limit" in both.text
+    assert both.matches == result.matches and "There are 3 more: raise limit" in both.text
     sphere = morning.spatial_query((3.0, -1.0, 0.9), 0.5, limit=20)
     assert {match.text for match in sphere.matches} == {"red mug"}
     assert morning.spatial_query((3.0, -1.0, 5.0), 0.5).matches == ()
@@ -328,7 +328,7 @@ def test_one_older_row_that_is_left_hides_no_archived_history(morning: Memory, c
     two = memory.temporal_query(limit=2)
     assert two.matches == newest[:2]
     assert "There are 3 more" in two.text
-    assert "There are 1 more" in memory.temporal_query(limit=4).text
+    assert "There is 1 more" in memory.temporal_query(limit=4).text
     assert "That is all." in memory.temporal_query(limit=5).text
 
 
@@ -362,7 +362,7 @@ def test_what_is_archived_is_found_by_meaning_place_and_words_in_gists(morning: 
     near = memory.spatial_query((4.0, 4.0), 1.0)
     assert [(match.kind, match.distance) for match in near.matches] == [("gist", 0.0), ("observation", 0.5)]
     assert memory.spatial_query((4.0, 4.0), 1.0, 1, Filter(layers=("talk",))).matches == ()
-    assert "There are 1 more" in memory.spatial_query((4.0, 4.0), 1.0, 1).text
+    assert "There is 1 more" in memory.spatial_query((4.0, 4.0), 1.0, 1).text
 
 
 def test_gists_are_ranked_or_the_newest(morning: Memory) -> None:
@@ -385,7 +385,8 @@ def test_gists_of_a_layer_are_found_behind_many_of_others(memory: Memory, clock:
     for query in ("", "garden round"):
         found = memory.search_gists(query, 2, Filter(layers=("talk",)))
         assert len(found.gists) == 2 and found.text.endswith("That is all.")
-        assert "There are more" in memory.search_gists(query, 1, Filter(layers=("talk",))).text
+        more = memory.search_gists(query, 1, Filter(layers=("talk",))).text
+        assert ("There are more" if query else "There is 1 more") in more
 
 
 def test_summaries_of_a_place_are_counted(morning: Memory, clock: FakeClock) -> None:
@@ -403,7 +404,10 @@ def test_rows_are_counted_only_where_that_is_cheap(memory: Memory, monkeypatch: 
     asked = (lambda: memory.temporal_query(limit=2), lambda: memory.spatial_query((0.0, 0.0), 9.0, 2))
     assert ["There are 4 more: raise limit" in ask().text for ask in asked] == [True, True]
     monkeypatch.setattr(search, "COUNTED", 5)
-    assert ["There are more: raise limit" in ask().text for ask in asked] == [True, True]
+    assert ["There are 4 more: raise limit" in ask().text for ask in asked] == [True, True]
+    for i in range(110):
+        memory.record(f"cup {i}", layer="scene", position=(0.01 * i, 0.0, 0.0))
+    assert ["There are at least 100 more: raise limit" in ask().text for ask in asked] == [True, True]
 
 
 def test_more_is_said_only_where_there_is_more(memory: Memory) -> None:

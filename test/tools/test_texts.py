@@ -14,7 +14,7 @@ from memory_node.errors import InvalidArgument
 from memory_node.graph import Detection, Entity, Filter, Place, Pose, PositionSource
 from memory_node.memory import Memory
 from memory_node.tools import catalogue
-from memory_node.tools.wording import Wording, bearing, counted, duration, listed, point, shortened
+from memory_node.tools.wording import ALL, Wording, bearing, counted, duration, left_over, listed, point, shortened
 
 SECOND = 1_000_000_000
 ASKED: dict[str, Callable[[Memory], str]] = {
@@ -253,6 +253,32 @@ def test_parameters_are_those_of_the_facade(name: str) -> None:
     known = set(inspect.signature(getattr(Memory, name)).parameters) - {"self"}
     assert set(catalogue.tool(name).parameters) <= known
     assert known - set(catalogue.tool(name).parameters) <= {"vector", "explain", "frame"}
+
+
+def test_where_lines_are_left_out_it_is_not_all(memory: Memory) -> None:
+    for i in range(60):
+        memory.record(f"x{i}", layer="scene")
+    text = memory.temporal_query(limit=60).text
+    assert re.search(r"\(\d\d more lines left out\)$", text) and "all" not in text
+    assert listed("head", ["a" * 1000] * 2, ALL).endswith("(1 more line left out)")
+    assert left_over(1, "ask") == "There is 1 more: ask."
+    assert left_over(2, "ask", at_least=True) == "There are at least 2 more: ask."
+
+
+def test_the_place_that_a_thing_had_before_has_a_frame_and_no_negative_zero(memory: Memory, clock: FakeClock) -> None:
+    def look(place: float | None, times: int) -> None:
+        for _ in range(times):
+            cups = [] if place is None else [Detection("cup", 0.9, position=(place, -0.002, 0.4))]
+            memory.record_detections(cups, pose=((place or 0.0) - 1.5, 0.0, 0.0, 0.0))
+            clock.advance(5)
+
+    look(-0.001, 4)
+    clock.advance(600)
+    for place, times in ((8.0, 4), (None, 6), (8.0, 4)):
+        look(place, times)
+    memory.flush()
+    memory.housekeep()
+    assert "before that at (0.00, 0.00, 0.40) map until" in memory.entity_query("cup").text
 
 
 def test_the_part_of_a_long_text_that_was_asked_for_is_told(memory: Memory) -> None:
