@@ -312,6 +312,14 @@ class Memory(Questions):
         """Undo a wrong merge: the sightings become another entity, whose id is returned."""
         return self._writable().split_entity(id, observation_ids)
 
+    def purge(self, ids: Sequence[int]) -> int:
+        """Remove observations and entities for good, with their vectors, words and edges; returns how many went.
+
+        An entity that loses sightings is what the others make of it, and goes with its last one. Texts of gists and
+        episodes stay as they are.
+        """
+        return self._writable().purge(ids)
+
     def call_tool(self, name: str, arguments: Mapping[str, Any] | None = None) -> str:
         """Call a tool as a language model does, with JSON arguments; wrong ones come back as a text to act on."""
         return tools.call_tool(self, name, arguments or {})

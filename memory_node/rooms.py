@@ -20,6 +20,7 @@ from memory_node.housekeeping.duplicates import store_note
 from memory_node.housekeeping.entities import MergeEntities, split_entity
 from memory_node.housekeeping.importance import BLOCK, MAX_WAITING, Recalls
 from memory_node.housekeeping.name_things import NameThings
+from memory_node.housekeeping.purge import purge
 from memory_node.housekeeping.runtime import Job, JobContext, JobRunner, JobState
 from memory_node.housekeeping.schedule import standard_jobs
 from memory_node.index.projections import Projections
@@ -297,6 +298,15 @@ class Rooms:
         """Make a thing of its own of some of an entity's sightings."""
         self.buffer.drain()
         return self.db.write(lambda tx: split_entity(tx, id, observation_ids))
+
+    def purge(self, ids: Sequence[int]) -> int:
+        """Remove observations and entities; nothing that comes is counted on, or joined to, what is gone."""
+        with self.situation.lock:
+            self.buffer.drain()
+            removed = self.db.write(lambda tx: purge(tx, ids))
+            self.recorder.forget_repeats()
+        self.writer.forget()
+        return removed
 
     # ---- what the rooms below ask for
 

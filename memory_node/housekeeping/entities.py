@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from memory_node.errors import InvalidArgument
+from memory_node.errors import InvalidArgument, shown
 from memory_node.graph import NO_ID, EdgeType, Node, PositionSource
 from memory_node.housekeeping.runtime import JobContext, StepResult
 from memory_node.ingest import association, presence
@@ -94,35 +94,46 @@ def split_entity(tx: Transaction, id: int, observation_ids: Sequence[int]) -> in
     id = entities.resolve(tx.conn, id) if _is_id(id) else NO_ID
     if not id:
         raise InvalidArgument("id", "there is no such entity")
-    seen, given = set(entities.observations(tx.conn, id)), _checked_ids(observation_ids)
+    seen, given = set(entities.observations(tx.conn, id)), checked_ids("observation_ids", observation_ids)
     if not given or not given < seen:
         raise InvalidArgument("observation_ids", "must be some, but not all, of the entity's sightings")
     (old,) = entities.states_of(tx.conn, [id])
     (node,) = nodes.fetch(tx.conn, [id])
-    new, rest = _unseen(tx.new_id(), old), _unseen(id, old)
+    new = _unseen(tx.new_id(), old)
     origins = {id} | entities.split_from(tx.conn, id)
     entities.insert(
         tx, new, frame=node.frame, map_id=node.map_id, split_from=origins
     )
-    entities.forget_places(tx, id)
-    for state, sightings in ((new, given), (rest, seen - given)):
-        _replay(tx, state, sightings)
-        _keep_doubt(state, old)
-    entities.save(tx, [new, rest])
+    _resee(tx, new, old, given)
+    resee(tx, id, seen - given)
     entities.unlink(tx, id, given)
     edges.add_many(tx, [(new.id, observation, EdgeType.OBSERVED_IN) for observation in sorted(given)])
     entities.edited(tx)
     return new.id
 
 
+def resee(tx: Transaction, id: int, observation_ids: Iterable[int]) -> None:
+    """Make an entity what some of its sightings alone make of it, history included."""
+    (old,) = entities.states_of(tx.conn, [id])
+    entities.forget_places(tx, id)
+    _resee(tx, _unseen(id, old), old, observation_ids)
+
+
+def _resee(tx: Transaction, state: EntityState, old: EntityState, observation_ids: Iterable[int]) -> None:
+    _replay(tx, state, observation_ids)
+    _keep_doubt(state, old)
+    entities.save(tx, [state])
+
+
 def _is_id(value: object) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and NO_ID < int(value) < 1 << 63
 
 
-def _checked_ids(observation_ids: Iterable[int]) -> set[int]:
-    given = list(observation_ids) if isinstance(observation_ids, Iterable) else []
+def checked_ids(argument: str, ids: Iterable[int]) -> set[int]:
+    """Return ids; raises InvalidArgument where there is none, or anything else among them."""
+    given = list(ids) if isinstance(ids, Iterable) else []
     if not given or not all(map(_is_id, given)):
-        raise InvalidArgument("observation_ids", f"got {observation_ids!r}, allowed is a list of ids")
+        raise InvalidArgument(argument, f"got {shown(ids)}, allowed is a list of ids")
     return {int(id_) for id_ in given}
 
 
