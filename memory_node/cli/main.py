@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from memory_node.cli import commands
 from memory_node.errors import MemoryNodeError
+from memory_node.tools.catalogue import FORMATS
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -62,7 +63,7 @@ def parser() -> argparse.ArgumentParser:
     backup.add_argument("to", help="file to write")
 
     tools = _add(sub, "tools", commands.tools, "print the definitions of the tools for a language model")
-    tools.add_argument("--format", choices=("openai", "json-schema", "text"), default="text")
+    tools.add_argument("--format", choices=FORMATS, default="text")
     tools.add_argument("--only", default="", help="names, divided by commas")
     return top
 

@@ -11,7 +11,7 @@ from memory_node.errors import InvalidArgument
 from memory_node.graph import Kind
 from memory_node.tools.arguments import DEFAULT_LIMIT, MOST
 
-FORMATS = ("openai", "json-schema", "text")
+FORMATS = ("openai", "json-schema", "text", "guidance")
 
 GUIDANCE = """\
 How to use the memory:
@@ -21,6 +21,8 @@ How to use the memory:
 - "Where is X": locate. "How many X": entity_query. "What happened then": temporal_query.
   "What is here": get_current_context or spatial_query. "What was seen or said about X": semantic_search.
   "All about X", or what went on when the body changed: recall. "What did you do": episode_summary.
+- A sudden change of the body is an event: temporal_query with filter.layers ["events"] lists them in time, and recall
+  with the id of one, "#12", tells what was seen and said around it.
 - Open an episode (start_episode) when a task of several steps begins and end it (end_episode) when it is done or
   given up; a subtask is an episode inside. Answering a question needs no episode.
 - store_specific_memory is for what no sensor will bring again: instructions, agreements, results.
@@ -257,7 +259,7 @@ def definitions(format: str, only: Sequence[str] = ()) -> list[dict[str, Any]]:
         format: "openai" (function calling) or "json-schema" (name, description, phase and the schema of the arguments).
         only: names; empty: all.
     """
-    chosen = [tool(name) for name in only] if only else list(TOOLS)
+    chosen = _chosen(only)
     if format == "openai":
         return [
             {"type": "function", "function": {"name": t.name, "description": t.description, "parameters": t.schema}}
@@ -271,18 +273,26 @@ def definitions(format: str, only: Sequence[str] = ()) -> list[dict[str, Any]]:
 
 
 def render(format: str, only: Sequence[str] = ()) -> str:
-    """Return what `memory tools` prints: a JSON list of definitions, or text that ends with the guidance.
+    """Return what `memory tools` prints: a JSON list of definitions, text that ends with the guidance, or that alone.
 
     Args:
-        format: one of FORMATS.
+        format: one of FORMATS. The lists have no place for the guidance, which is for the system prompt.
         only: names of tools; empty: all.
     """
     if format not in FORMATS:
         raise InvalidArgument("format", f"got {format!r}, allowed is one of {', '.join(FORMATS)}")
+    if format == "guidance":
+        return GUIDANCE
     if format != "text":
         return json.dumps(definitions(format, only), indent=2, ensure_ascii=False)
-    chosen = [tool(name) for name in only] if only else list(TOOLS)
-    return "\n\n".join([*map(_in_words, chosen), _filter_in_words(), GUIDANCE])
+    chosen = _chosen(only)
+    filters = [_filter_in_words()] if any(FILTER in one.parameters.values() for one in chosen) else []
+    return "\n\n".join([*map(_in_words, chosen), *filters, GUIDANCE])
+
+
+def _chosen(only: Sequence[str]) -> list[Tool]:
+    """The tools of those names, each once, or all."""
+    return [tool(name) for name in dict.fromkeys(only)] or list(TOOLS)
 
 
 def _in_words(one: Tool) -> str:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from memory_node.graph import Entity, Episode, Gist, Place, Pose, Position
+from memory_node.graph import EVENTS_LAYER, Entity, Episode, Gist, Place, Pose, Position
 from memory_node.ingest.body import format_value
 from memory_node.retrieval.excerpts import start_of
 from memory_node.retrieval.times import SECOND, local
@@ -90,6 +90,8 @@ class Wording:
             parts.append(f"score {match.score:.2f}")
         if match.confidence < 0.995:
             parts.append(f"confidence {match.confidence:.2f}")
+        if match.layer == EVENTS_LAYER:
+            parts.append(f'what was near: recall "#{match.id}"')
         return ", ".join(parts)
 
     def gist(self, gist: Gist, room: int, asked: str = "") -> str:

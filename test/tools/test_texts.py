@@ -246,6 +246,30 @@ def test_only_some_definitions() -> None:
         catalogue.render("yaml")
 
 
+def test_a_tool_is_defined_once_and_the_filter_only_for_those_that_take_it() -> None:
+    assert [one["name"] for one in catalogue.definitions("json-schema", ["locate", "recall", "locate"])] == [
+        "locate", "recall",
+    ]  # fmt: skip
+    twice, status = catalogue.render("text", ["locate", "locate"]), catalogue.render("text", ["body_status"])
+    assert twice.count("\nfilter: ") == 1 and len(re.findall("^locate: ", twice, re.MULTILINE)) == 1
+    assert "\nfilter: " not in status and status.startswith("body_status: ")
+    assert catalogue.render("guidance", ["locate"]) == catalogue.GUIDANCE
+
+
+def test_what_was_near_an_event_is_asked_for_by_the_id_that_its_line_tells(memory: Memory, clock: FakeClock) -> None:
+    for i in range(120):
+        memory.record_body_state("battery", "battery", 0.9 if i < 60 else 0.75, "fraction")
+        if i % 20 == 0:
+            memory.record(f"section {i}", layer="scene")
+        clock.advance(1)
+    memory.flush()
+    listed = memory.call_tool("temporal_query", {"filter": {"layers": ["events"]}})
+    asked = re.search(r'what was near: recall "(#\d+)"', listed)
+    assert asked is not None and "battery dropped from 90% to 75%" in listed
+    told = memory.call_tool("recall", {"query": asked[1]})
+    assert [f"section {i}" in told for i in (20, 40, 60, 80, 100)] == [False, True, True, True, False]
+
+
 @pytest.mark.parametrize("name", [one.name for one in catalogue.TOOLS])
 def test_parameters_are_those_of_the_facade(name: str) -> None:
     import inspect
