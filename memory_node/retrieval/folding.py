@@ -74,18 +74,21 @@ def _passing(view: View, rows: RowFilter, ids: Sequence[int]) -> Slots:
 def _folds(view: View, slots: Slots, order: NDArray[np.int64], most: int) -> list[Fold]:
     """At most `most` folds of rows, led by their first by order (ns); of equals by the newest id."""
     columns = view.columns
-    said = columns["text"][slots].astype(np.int64)
-    says = said << 32 | columns["layer"][slots].astype(np.int64) << 16 | columns["map"][slots]
+    ids = columns["id"][slots]
+    places = np.stack([columns[name][slots] for name in "xyz"], axis=1)
+    unknown = np.isnan(places[:, 0])
+    places[unknown] = 0.0
+    said = columns["text"][slots].astype(np.int64) << 32 | columns["layer"][slots].astype(np.int64) << 16
+    said |= columns["map"][slots].astype(np.int64) << 1 | unknown
     folds: list[Fold] = []
     while len(slots) and len(folds) < most:
         equal = np.flatnonzero(order == order.min())
-        lead = equal[columns["id"][slots[equal]].argmax()]
-        alike = np.flatnonzero(says == says[lead])
-        same = alike[_near(view, slots[alike], slots[lead])]
+        lead = equal[ids[equal].argmax()] if len(equal) > 1 else equal[0]
+        apart = places - places[lead]
+        same = (said == said[lead]) & (np.einsum("ij,ij->i", apart, apart) <= SAME_PLACE**2)
         folds.append(_told(view, slots[lead], slots[same]))
-        left = np.ones(len(slots), dtype=bool)
-        left[same] = False
-        slots, order, says = slots[left], order[left], says[left]
+        left = ~same
+        slots, ids, order, places, said = slots[left], ids[left], order[left], places[left], said[left]
     return folds
 
 
@@ -93,13 +96,3 @@ def _told(view: View, lead: np.int64, slots: Slots) -> Fold:
     columns = view.columns
     span = int(columns["stamp"][slots].min()), int(columns["last_stamp"][slots].max())
     return Fold(int(columns["id"][lead]), int(columns["repeats"][slots].sum()), *span)
-
-
-def _near(view: View, slots: Slots, lead: np.int64) -> NDArray[np.bool_]:
-    """Rows within SAME_PLACE of a row; all unknown places are one."""
-    here = [float(view.columns[name][lead]) for name in "xyz"]
-    if np.isnan(here[0]):
-        unknown: NDArray[np.bool_] = np.isnan(view.columns["x"][slots])
-        return unknown
-    squares = sum((view.columns[name][slots] - value) ** 2 for name, value in zip("xyz", here, strict=True))
-    return np.asarray(squares <= SAME_PLACE**2)

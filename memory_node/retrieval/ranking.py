@@ -48,7 +48,7 @@ SPARE = 4
 """Answers prepared beyond the limit, in case some become one or change places."""
 SAME_VIEW = 2.0
 """m: the same words said from places nearer to each other than this are told as one; a robot sees a room from many."""
-GISTS = Resolved(kinds=(int(Kind.GIST),))
+_GISTS = Resolved(kinds=(int(Kind.GIST),))
 _NOTHING = (0.0, 0.0)
 _WORD = re.compile(r"\w+")
 
@@ -70,7 +70,7 @@ class Ranked:
     similarity: float | None
     lexical: float | None
     importance: float
-    recency: float
+    recency: float | None
     shown: tuple[Ranked, ...] = ()
 
 
@@ -109,13 +109,17 @@ def rank(
         limit: most answers.
         plan: filled with what the searches did.
     """
+    wide = max(POOL, 2 * limit)
+    # By meaning alone the order is the index's own, unless importance, recency or summaries change it.
+    pool = wide if asked.query or _weighed(settings) else limit + SPARE
     with db.read() as conn:
-        # By meaning alone the order is the index's own, unless importance, recency or summaries change it.
-        alone = not (asked.query or _weighed(settings) or int(Kind.GIST) in asked.resolved.kinds)
-        pool = limit + SPARE if alone else max(POOL, 2 * limit)
         while True:
             found, weight = _found(searcher, conn, asked, pool, plan)
-            scored = _scored(searcher, conn, settings, asked, found, weight)
+            gists = _gists(searcher, asked, found)
+            if gists and pool < wide:
+                pool = wide
+                continue
+            scored = _scored(conn, settings, asked, found, weight, gists)
             answers = _told(searcher, conn, settings, asked, scored, limit)
             if len(answers) >= limit or len(found) < pool:
                 return answers
@@ -177,24 +181,31 @@ def _similarities(
     return dict(zip(ids.tolist(), (found @ vector).tolist(), strict=True))
 
 
+def _gists(searcher: Searcher, asked: Asked, found: Sequence[_Found]) -> set[int]:
+    """Ids of those that are gists; no observation says what one says."""
+    if int(Kind.GIST) not in asked.resolved.kinds:
+        return set()
+    return set(searcher.passing(_GISTS, [one.hit.node_ids[0] for one in found]))
+
+
 def _scored(
-    searcher: Searcher,
     conn: sqlite3.Connection,
     settings: Settings,
     asked: Asked,
     found: Sequence[_Found],
     weight: float,
+    gists: set[int],
 ) -> list[_Scored]:
-    """What was found by the best that any of its newest rows can be, the best first."""
-    ids = [id_ for one in found for id_ in one.hit.node_ids]
-    gists = set(searcher.passing(GISTS, ids)) if int(Kind.GIST) in asked.resolved.kinds else set()
-    worth = _worth(conn, settings, asked.now, ids) if _weighed(settings) else {}
+    """What was found by the best that any of its newest rows can be, the best first; gists: ids of those that are."""
+    worth = {}
+    if _weighed(settings):
+        worth = _worth(conn, settings, asked.now, [id_ for one in found for id_ in one.hit.node_ids])
+    gains = {id_: fused(settings, 0.0, *parts) for id_, parts in worth.items()}
     scored = []
     for one in found:
         value = relevance(one.similarity, one.lexical, weight)
-        best, id_ = max(
-            (_score(settings, value, worth.get(id_, _NOTHING), id_ in gists), id_) for id_ in one.hit.node_ids
-        )
+        id_ = max(one.hit.node_ids, key=lambda id_: gains.get(id_, 0.0)) if gains else one.hit.node_ids[0]
+        best = _score(settings, value, worth.get(id_, _NOTHING), one.hit.node_ids[0] in gists)
         scored.append(_Scored(_order(best, one.similarity, id_), value, one))
     return sorted(scored, key=lambda one: one.order)
 
@@ -250,7 +261,7 @@ def _told(
         worth = _worth(conn, settings, asked.now, rows)
         there = (pair for pair in folds if pair[1].node_id in rows)
         answers += [_ranked(settings, rows[fold.node_id], fold, of, worth[fold.node_id]) for of, fold in there]
-        answers = _led_by_things(conn, _distinct(sorted(answers, key=_place)), asked.resolved)
+        answers = _led_by_things(conn, distinct(sorted(answers, key=_place)), asked.resolved)
     return answers[:limit]
 
 
@@ -313,24 +324,31 @@ def _shows(sighting: Node, thing: Node) -> bool:
     return math.dist(sighting.position, thing.position) <= (SAME_VIEW if seen_from else ELSEWHERE)
 
 
-def _distinct(answers: Sequence[Ranked]) -> list[Ranked]:
-    """Answers, with observations of one layer, the same words and the same place counted on the best of them."""
+def distinct(answers: Iterable[Ranked], told: Iterable[Ranked] = ()) -> list[Ranked]:
+    """Answers, with observations of one layer, the same words and the same place counted on the first of them.
+
+    Args:
+        told: answers besides; what one of them says is left out.
+    """
     kept: list[Ranked] = []
-    known: dict[tuple[str, ...], list[int]] = {}
+    known: dict[tuple[str, ...], list[tuple[Node, int | None]]] = {}
+    for one in told:
+        known.setdefault(_said(one.node), []).append((one.node, None))
     for new in answers:
-        said = (new.node.layer, *_words(new.node))
-        alike = known.setdefault(said, [])
-        for place in alike:
-            old = kept[place]
-            if _together(old.node, new.node):
-                first, last = min(old.first, new.first), max(old.last, new.last)
-                kept[place] = replace(old, count=old.count + new.count, first=first, last=last)
-                break
-        else:
-            if new.node.kind is Kind.OBSERVATION:
-                alike.append(len(kept))
+        alike = known.setdefault(_said(new.node), [])
+        place = next((at for node, at in alike if _together(node, new.node)), len(kept))
+        if place == len(kept):
+            alike.append((new.node, place))
             kept.append(new)
+        elif place is not None:
+            old = kept[place]
+            first, last = min(old.first, new.first), max(old.last, new.last)
+            kept[place] = replace(old, count=old.count + new.count, first=first, last=last)
     return kept
+
+
+def _said(node: Node) -> tuple[str, ...]:
+    return (node.layer, *_words(node))
 
 
 def _words(node: Node) -> list[str]:
@@ -338,8 +356,8 @@ def _words(node: Node) -> list[str]:
 
 
 def _together(one: Node, other: Node) -> bool:
-    """Whether an observation is where another kept one is."""
-    if other.kind is not Kind.OBSERVATION or one.map_id != other.map_id:
+    """Whether both are observations and at one place."""
+    if not one.kind is other.kind is Kind.OBSERVATION or one.map_id != other.map_id:
         return False
     if one.position is None or other.position is None:
         return one.position is other.position

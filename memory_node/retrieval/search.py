@@ -15,7 +15,7 @@ from memory_node.index.rows import View
 from memory_node.retrieval import archived, digest, things, words
 from memory_node.retrieval.digest import Digest
 from memory_node.retrieval.filters import Resolved
-from memory_node.retrieval.folding import Fold, fold
+from memory_node.retrieval.folding import Fold, fold, fold_nearest, fold_newest
 from memory_node.retrieval.groups import Group, group
 from memory_node.retrieval.lexicon import Lexicon
 from memory_node.retrieval.plan import Plan
@@ -187,6 +187,14 @@ class Searcher:
     def folds(self, text_id: int, resolved: Resolved, most: int) -> list[Fold]:
         """Return the passing rows of a text, those at one place told as one, the newest first, at most `most`."""
         return fold(self._projections.rows.view, resolved, text_id, most)
+
+    def newest_folds(self, ids: Sequence[int], resolved: Resolved, most: int) -> list[Fold]:
+        """Return those of some rows that pass, what is one told once, the newest first, at most `most`."""
+        return fold_newest(self._projections.rows.view, resolved, ids, most)
+
+    def nearest_folds(self, ids: Sequence[int], resolved: Resolved, moment: int, most: int) -> list[Fold]:
+        """The same, the nearest to a moment (ns) first, layers in turn; see `folding.fold_nearest`."""
+        return fold_nearest(self._projections.rows.view, resolved, ids, moment, most)
 
     def placed(self, ids: Iterable[int]) -> list[int]:
         """Return those of the rows whose position is known."""

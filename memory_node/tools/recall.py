@@ -4,28 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
-from typing import TYPE_CHECKING
+from itertools import islice, zip_longest
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from memory_node.errors import InvalidArgument
 from memory_node.graph import EVENTS_LAYER, EdgeType, Entity, Filter, Gist, Kind, Place
 from memory_node.ingest.association import normalise_label
 from memory_node.retrieval import concepts, naming, places, thresholds
-from memory_node.retrieval.ranking import SUMMARY
-from memory_node.storage import edges, entities, gists
+from memory_node.retrieval.ranking import SUMMARY, Ranked, distinct
+from memory_node.storage import edges, entities, gists, nodes
 from memory_node.tools import matches as as_matches
+from memory_node.tools import summaries as as_summaries
 from memory_node.tools.arguments import checked_limit, checked_query
 from memory_node.tools.asking import ask
 from memory_node.tools.context import ToolContext
-from memory_node.tools.locate import NAMES, SAME_PLACE, SHORT, locate
+from memory_node.tools.locate import ALTERNATIVES, NAMES, SAME_PLACE, SHORT, locate
 from memory_node.tools.results import LocateResult, Match, RecallResult
 from memory_node.tools.wording import LONGEST, Wording, shortened
+from memory_node.tools.wording import place as place_of
 
 if TYPE_CHECKING:
     import sqlite3
 
     from memory_node.retrieval.filters import Resolved
-    from memory_node.retrieval.ranking import Ranked
+    from memory_node.retrieval.folding import Fold
 
 KINDS = (Kind.OBSERVATION, Kind.GIST, Kind.ENTITY)
 NEAR_BEST = 0.6
@@ -47,19 +49,56 @@ MERELY_THERE = 0.3
 """Score of a summary of the place, which need not speak of the thing, as a share of the place's confidence."""
 
 
+OTHERS = 3
+"""Other places that are told of."""
+ROOM = 60
+"""Characters of a text that a line quotes; twice as many of a summary."""
+T = TypeVar("T")
+
+
+class _More(NamedTuple):
+    """How many results there are beyond the limit; at_least: they were not all looked for."""
+
+    number: int
+    at_least: bool
+
+
 @dataclass(frozen=True)
 class _Found:
+    """Results within the limit, and how many more there are of each kind."""
+
     matches: tuple[Match, ...]
     gists: tuple[Gist, ...]
     entities: tuple[Entity, ...]
+    more_matches: _More
+    more_gists: _More
+    more_entities: _More
+
+
+class _Asked(NamedTuple):
+    """The filter, the names of its layers, and the most results of a kind."""
+
+    resolved: Resolved
+    layers: tuple[str, ...]
+    limit: int
+
+
+class _Section(NamedTuple):
+    """A part of the text: title, lines, results beyond these, and lines that it takes a turn."""
+
+    title: str
+    lines: Sequence[str]
+    more: _More
+    turn: int
 
 
 def recall(context: ToolContext, query: str, limit: int = 0, filter: Filter | None = None) -> RecallResult:
     """Return all that is known about a query, each kind ranked and at most `limit` long.
 
     Things are those of all places that `locate` gives. What shows them, and what is joined to an event of the body,
-    comes with what speaks of the query, on one scale; then the summaries of all these and of the place. Everything
-    passes the filter. Rows that are merely near the place have no part, nor have answers that `thresholds` refuses.
+    comes with what speaks of the query, on one scale, what is the same at one place once; then the summaries of all
+    these and of the place. Everything passes the filter. Rows that are merely near the place have no part, nor have
+    answers that `thresholds` refuses.
 
     Args:
         query: question or words, not blank. limit: most results of each kind, 0 is 10.
@@ -71,16 +110,11 @@ def recall(context: ToolContext, query: str, limit: int = 0, filter: Filter | No
     if not naming.concept_of(query):
         raise InvalidArgument("query", "must not be blank")
     resolved = context.resolve(filter, KINDS)
-    answers, message = ask(context, query, None, resolved, 3 * limit)
+    layers = filter.layers if filter else ()
+    answers, message = ask(context, query, None, resolved, 3 * limit, layers=layers)
     place = locate(context, query, filter)
     with context.db.read() as conn:
-        answers = _about(context, query, answers)
-        things = _things(conn, answers, place, limit)
-        matches = _matches(context, conn, answers, things, resolved, limit)
-        summaries = _summaries(context, conn, answers, matches, place.place, resolved)
-        layers = set(filter.layers) if filter else set()
-        summaries = [gist for gist in summaries if not layers or layers & set(gist.layers)]
-        found = _Found(tuple(matches), tuple(summaries[:limit]), tuple(entities.get_many(conn, things)))
+        found = _found(context, conn, query, answers, place, _Asked(resolved, tuple(layers), limit))
     told: tuple[Match | Gist | Entity, ...] = (*found.matches, *found.gists, *found.entities)
     context.note_recall(one.id for one in told)
     return RecallResult(
@@ -91,6 +125,31 @@ def recall(context: ToolContext, query: str, limit: int = 0, filter: Filter | No
         entities=found.entities,
         place=place.place,
         found=place.found,
+    )
+
+
+def _found(
+    context: ToolContext,
+    conn: sqlite3.Connection,
+    query: str,
+    answers: Sequence[Ranked],
+    place: LocateResult,
+    asked: _Asked,
+) -> _Found:
+    about = _about(context, query, answers)
+    # What is not about the query ends the answers, so more were about it only where the last one is.
+    cut = len(answers) >= 3 * asked.limit and about[-1:] == answers[-1:]
+    things = _things(conn, about, place)
+    told = dict(islice(things.items(), asked.limit))
+    matches, more = _matches(context, conn, about, told, asked)
+    summaries = _summaries(context, conn, about, matches, place.place, asked)
+    return _Found(
+        matches=tuple(map(as_matches.of_ranked, matches)),
+        gists=tuple(summaries[: asked.limit]),
+        entities=tuple(entities.get_many(conn, told)),
+        more_matches=more._replace(at_least=more.at_least or cut),
+        more_gists=_More(max(0, len(summaries) - asked.limit), cut),
+        more_entities=_More(len(things) - len(told), cut or len(place.alternatives) >= ALTERNATIVES),
     )
 
 
@@ -118,9 +177,7 @@ def _about(context: ToolContext, query: str, answers: Sequence[Ranked]) -> list[
     return [answer for answer in about if answer.node.text_id in said or answer.score >= NEAR_BEST * about[0].score]
 
 
-def _things(
-    conn: sqlite3.Connection, answers: Sequence[Ranked], place: LocateResult, limit: int
-) -> dict[int, float]:
+def _things(conn: sqlite3.Connection, answers: Sequence[Ranked], place: LocateResult) -> dict[int, float]:
     """Ids of the entities at the places, the likeliest first, and of those among the answers; with their relevance."""
     things: dict[int, float] = {}
     for there in (place.place, *place.alternatives):
@@ -129,7 +186,7 @@ def _things(
     for answer in answers:
         if answer.node.kind is Kind.ENTITY:
             things[answer.node.id] = max(answer.score, things.get(answer.node.id, 0.0))
-    return dict(list(things.items())[:limit])
+    return things
 
 
 def _matches(
@@ -137,22 +194,43 @@ def _matches(
     conn: sqlite3.Connection,
     answers: Sequence[Ranked],
     things: Mapping[int, float],
-    resolved: Resolved,
-    limit: int,
-) -> list[Match]:
+    asked: _Asked,
+) -> tuple[list[Ranked], _More]:
     """Observations that speak of the query, with those joined to an event, and those that show the things; by score."""
-    if int(Kind.OBSERVATION) not in resolved.kinds:
-        return []
-    kept: dict[int, Match] = {}
+    limit = asked.limit
+    if int(Kind.OBSERVATION) not in asked.resolved.kinds:
+        return [], _More(0, False)
     spoken = [one for answer in answers for one in (answer, *answer.shown) if one.node.kind is Kind.OBSERVATION]
-    for match in map(as_matches.of_ranked, spoken[:limit]):
-        kept.setdefault(match.id, match)
-        if match.layer == EVENTS_LAYER:
-            for other in _around_event(context, conn, match, resolved, limit):
-                kept.setdefault(other.id, replace(other, score=match.score))
-    shown = _sightings(context, conn, things, resolved, kept, max(limit - len(kept), limit // 2))
-    best = [*list(kept.values())[: limit - len(shown)], *shown]
-    return sorted(best, key=lambda match: -match.score)
+    events = [one for one in spoken[:limit] if one.node.layer == EVENTS_LAYER]
+    around = [_around_event(context, conn, event, asked) for event in events]
+    joined = distinct(_in_turn(around), spoken[:limit])
+    room = max(limit - len(spoken), limit // 2)
+    kept = sorted([*spoken[: limit - len(joined[:room])], *joined[:room]], key=lambda one: -one.score)
+    sightings = _sightings(context, conn, things, asked.resolved, kept)
+    shown = sightings[: max(limit - len(kept), limit // 2)]
+    best = sorted([*kept[: limit - len(shown)], *shown], key=lambda one: -one.score)
+    cut = any(len(of_event) >= limit for of_event in around)
+    return best, _More(len(spoken) + len(joined) + len(sightings) - len(best), cut)
+
+
+def _in_turn(groups: Iterable[Sequence[T]]) -> list[T]:
+    """The first of each, then the second of each, and so on."""
+    return [one for turn in zip_longest(*groups) for one in turn if one is not None]
+
+
+def _around_event(context: ToolContext, conn: sqlite3.Connection, event: Ranked, asked: _Asked) -> list[Ranked]:
+    """Observations joined to an event that the filter passes too, those nearest in time first, as relevant as it is."""
+    row = event.node
+    window = round(context.settings.event_window * 1e9)
+    took = round(float(row.metadata.get("seconds", 0.0)) * 1e9)
+    after, before = row.stamp - took - window, row.last_stamp + window
+    if asked.resolved.after is not None:
+        after = max(after, asked.resolved.after)
+    if asked.resolved.before is not None:
+        before = min(before, asked.resolved.before)
+    only = replace(asked.resolved, kinds=(int(Kind.OBSERVATION),), after=after, before=before)
+    joined = edges.sources(conn, row.id, EdgeType.NEAR_EVENT)
+    return _of_folds(conn, context.searcher.nearest_folds(joined, only, row.stamp, asked.limit), event.score)
 
 
 def _sightings(
@@ -160,49 +238,59 @@ def _sightings(
     conn: sqlite3.Connection,
     things: Mapping[int, float],
     resolved: Resolved,
-    kept: Iterable[int],
-    room: int,
-) -> list[Match]:
-    """The newest sightings of each thing that none of kept shows, in turn, as relevant as the thing; at most room."""
+    kept: Sequence[Ranked],
+) -> list[Ranked]:
+    """The newest sightings of each thing that none of kept shows, in turn, as relevant as the thing."""
     only = replace(resolved, kinds=(int(Kind.OBSERVATION),))
+    ids = {one.node.id for one in kept}
     of_things = []
     for thing, score in things.items():
         newest = edges.last_targets(conn, thing, EdgeType.OBSERVED_IN, SIGHTINGS)
-        if not set(newest).intersection(kept):
-            of_things.append([(id_, score) for id_ in context.searcher.passing(only, newest)[:SHOWN_BY]])
-    turns = [sighting for turn in zip_longest(*of_things) for sighting in turn if sighting is not None]
-    scores: dict[int, float] = {}
-    for id_, score in turns:
-        if id_ in scores or len(scores) < room:
-            scores[id_] = max(score, scores.get(id_, 0.0))
-    return [replace(match, score=min(1.0, scores[match.id])) for match in as_matches.of_ids(conn, scores)]
+        if ids.isdisjoint(newest):
+            of_things.append([(fold, score) for fold in context.searcher.newest_folds(newest, only, SHOWN_BY)])
+    best: dict[int, tuple[Fold, float]] = {}
+    for fold, score in _in_turn(of_things):
+        if fold.node_id not in best or score > best[fold.node_id][1]:
+            best[fold.node_id] = fold, score
+    shown = _of_folds(conn, [fold for fold, _ in best.values()], 0.0)
+    return distinct([replace(one, score=min(1.0, best[one.node.id][1])) for one in shown], kept)
+
+
+def _of_folds(conn: sqlite3.Connection, folds: Iterable[Fold], score: float) -> list[Ranked]:
+    """Folds as answers without parts of a score."""
+    by_id = {fold.node_id: fold for fold in folds}
+    return [
+        Ranked(node, fold.count, fold.first, fold.last, score, None, None, node.importance, None)
+        for node in nodes.fetch(conn, by_id)
+        for fold in (by_id[node.id],)
+    ]
 
 
 def _summaries(
     context: ToolContext,
     conn: sqlite3.Connection,
     answers: Sequence[Ranked],
-    matches: Sequence[Match],
+    matches: Sequence[Ranked],
     place: Place | None,
-    resolved: Resolved,
+    asked: _Asked,
 ) -> list[Gist]:
     """Summaries among the answers, of the matches, and of the place; the best first."""
-    if int(Kind.GIST) not in resolved.kinds:
+    if int(Kind.GIST) not in asked.resolved.kinds:
         return []
-    only = replace(resolved, kinds=(int(Kind.GIST),), layers=None)
+    only = as_summaries.of_any_layer(conn, asked.resolved)
     scores = {answer.node.id: answer.score for answer in answers if answer.node.kind is Kind.GIST}
     over = {
         id_: SUMMARY * match.score
         for match in reversed(matches)
-        for id_ in edges.sources(conn, match.id, EdgeType.SUMMARIZES)
+        for id_ in edges.sources(conn, match.node.id, EdgeType.SUMMARIZES)
     }
     for id_ in context.searcher.passing(only, list(over)):
         scores.setdefault(id_, over[id_])
     if place is not None:
         for gist in _of_place(context, conn, place, only):
             scores.setdefault(gist.id, MERELY_THERE * place.confidence)
-    found = [replace(gist, score=scores[gist.id]) for gist in gists.get_many(conn, scores)]
-    return sorted(found, key=lambda gist: -gist.score)
+    fitting = as_summaries.fitting(conn, scores, asked.resolved, asked.layers)
+    return sorted((replace(gist, score=scores[gist.id]) for gist in fitting), key=lambda gist: -gist.score)
 
 
 def _of_place(context: ToolContext, conn: sqlite3.Connection, place: Place, only: Resolved) -> list[Gist]:
@@ -213,46 +301,68 @@ def _of_place(context: ToolContext, conn: sqlite3.Connection, place: Place, only
     return holding[:OF_PLACE]
 
 
-def _around_event(
-    context: ToolContext, conn: sqlite3.Connection, event: Match, resolved: Resolved, limit: int
-) -> Iterable[Match]:
-    """Observations joined to an event that the filter passes too, those nearest in time first."""
-    window = round(context.settings.event_window * 1e9)
-    took = round(float(event.metadata.get("seconds", 0.0)) * 1e9)
-    after, before = event.stamp - took - window, event.last_stamp + window
-    if resolved.after is not None:
-        after = max(after, resolved.after)
-    if resolved.before is not None:
-        before = min(before, resolved.before)
-    only = replace(resolved, kinds=(int(Kind.OBSERVATION),), after=after, before=before)
-    passing = context.searcher.in_time(only, True, 100 * limit)
-    joined = set(edges.sources(conn, event.id, EdgeType.NEAR_EVENT)).intersection(passing)
-    others = as_matches.of_ids(conn, joined)
-    return sorted(others, key=lambda match: abs(match.last_stamp - event.stamp))[:limit]
-
-
 def _text(context: ToolContext, query: str, found: _Found, place: LocateResult) -> str:
     words = Wording(context.now_ns(), context.settings.time_zone)
     about = f'"{shortened(query, 80)}"'
     if not (found.matches or found.gists or found.entities):
         return f"Nothing is known about {about}."
     lines = [f"About {about}:"]
+    known = {entity.id: entity for entity in found.entities}
     if place.place is not None:
-        states = {entity.id: places.state_of(entity) for entity in found.entities}
-        lines.append(f"Place: {words.place(place.place, states.get(place.place.entity_id, ''))}")
+        entity = known.get(place.place.entity_id)
+        lines.append(f"Place: {words.place(place.place, places.state_of(entity) if entity else '')}")
+    others = _untold(place.alternatives, known)
+    if others:
+        lines.append(f"Other places: {_others(others)}")
     sections = (
-        ("Things:", [words.entity(entity) for entity in found.entities[:5]]),
-        ("Seen:", [words.match(match, 60) for match in found.matches]),
-        ("Summaries:", [words.gist(gist, 120) for gist in found.gists[:3]]),
+        _Section("Things:", [words.entity(entity) for entity in found.entities], found.more_entities, 1),
+        _Section("Seen:", [words.match(match, ROOM, query) for match in found.matches], found.more_matches, 2),
+        _Section("Summaries:", [words.gist(gist, 2 * ROOM, query) for gist in found.gists], found.more_gists, 1),
     )
-    left = LONGEST - sum(map(len, lines))
-    for title, told in sections:
-        if told:
-            lines.append(title)
-        for number, line in enumerate(told):
-            left -= len(line) + 3
-            if left < 0:
-                lines.append(f"- {len(told) - number} more")
-                break
-            lines.append(f"- {line}")
-    return "\n".join(lines)
+    return "\n".join([*lines, *_fitted(sections, LONGEST - sum(len(line) + 1 for line in lines))])
+
+
+def _untold(others: Sequence[Place], things: Mapping[int, Entity]) -> list[Place]:
+    """Places that are not those of the things, which are told with them."""
+    return [one for one in others if one.entity_id not in things or things[one.entity_id].position != one.position]
+
+
+def _others(others: Sequence[Place]) -> str:
+    """The first of other places in a line, and how many more there are. An entity's is one that it left."""
+    told = [
+        place_of(one.position, one.frame, one.position_source.label)
+        + (f", where #{one.entity_id} was earlier" if one.entity_id else "")
+        + f", confidence {one.confidence:.2f}"
+        for one in others[:OTHERS]
+    ]
+    more = len(others) - len(told)
+    return "; ".join([*told, f"{more} more"] if more else told)
+
+
+def _fitted(sections: Sequence[_Section], room: int) -> list[str]:
+    """Lines of the sections, in turn until the room (characters) is full, with how many more there are of each."""
+    some = [section for section in sections if section.lines]
+    room -= sum(len(section.title) + len("\n- at least 99999 more\n") for section in some)
+    kept = [0] * len(some)
+    turns = _in_turn([_turns(at, section) for at, section in enumerate(some)])
+    full: set[int] = set()
+    for at, number in (line for turn in turns for line in turn):
+        cost = len(some[at].lines[number]) + 3
+        if at in full or cost > room:
+            full.add(at)
+            continue
+        room -= cost
+        kept[at] += 1
+    told = []
+    for section, count in zip(some, kept, strict=True):
+        more = len(section.lines) - count + section.more.number
+        told += [section.title, *(f"- {line}" for line in section.lines[:count])]
+        if more:
+            told.append(f"- {'at least ' if section.more.at_least else ''}{more} more")
+    return told
+
+
+def _turns(at: int, section: _Section) -> list[list[tuple[int, int]]]:
+    """The section's place and the numbers of its lines, turn by turn."""
+    numbers = range(len(section.lines))
+    return [[(at, number) for number in numbers[i : i + section.turn]] for i in numbers[:: section.turn]]

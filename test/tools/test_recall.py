@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from entities.scene import open_memory, show
-from support.fakes import FakeClock
+from golden_texts import assert_golden
+from support.fakes import SECOND, FakeClock
 
-from memory_node.graph import Detection, Filter
+from memory_node.graph import EVENTS_LAYER, Detection, Filter
 from memory_node.memory import Memory
 
 A = (2.0, 0.0, 0.5)
@@ -130,3 +132,167 @@ def test_the_summaries_of_the_things_place_are_told(house: House) -> None:
     assert {gist.id for gist in found.gists} == near
     assert all(0.0 < gist.score < 1.0 for gist in found.gists)
     assert memory.recall("fridge", filter=Filter(kinds=("entity",))).gists == ()
+
+
+def test_a_filter_by_place_takes_summaries_by_the_circle_they_are_of(house: House) -> None:
+    memory, clock = house
+    memory.start_episode("patrol")
+    for number in range(9):
+        memory.record(f"tiles and counters number {number}", layer="scene", position=(0.3 * number, 0.0, 0.0))
+        clock.advance(5.0)
+    memory.end_episode()
+    clock.advance(8 * 3600.0)
+    ready(memory)
+    memory.consolidate()
+    (gist,) = memory.search_gists().gists
+    assert gist.position is not None and gist.radius > 0.8
+    edge = (gist.position[0] + gist.radius, gist.position[1])
+    beside = (edge[0] + 1.0, edge[1])
+    told = [memory.recall("tiles counters", filter=Filter(center=at, radius=0.5)).gists for at in (edge, beside)]
+    assert [[one.id for one in some] for some in told] == [[gist.id], []]
+
+
+# around an event
+
+
+def drop(house: House, seconds: int, at: int, rate: int = 0) -> None:
+    """A battery that drops, and so many new captions a second of one layer, seen from a robot that stands still."""
+    memory, clock = house
+    for i in range(seconds):
+        memory.record_body_state("battery", "battery", 0.9 if i < at else 0.75, "fraction")
+        for k in range(rate):
+            stamp = clock.ns + k * SECOND // rate
+            memory.record(f"view {i}-{k}", layer="camera", position=(1.0, 0.0, 0.0), stamp=stamp)
+        if not rate:
+            kitchen = (1.0, 0.0, 0.0)
+            memory.record("a kitchen with a white oven", layer="scene", position=kitchen, position_source="observer")
+        if i == at:
+            memory.record("a steep ramp with a wet floor", layer="scene", position=(6.0, 0.0, 0.0))
+        clock.advance(1.0)
+
+
+def test_around_an_event_the_nearest_in_time_are_told_and_no_layer_fills_the_list(house: House) -> None:
+    memory, _ = house
+    drop(house, seconds=60, at=30, rate=25)
+    ready(memory)
+    (event,) = memory.temporal_query(Filter(layers=(EVENTS_LAYER,))).matches
+    for limit in (3, 10):
+        matches = memory.recall("when the battery dropped", limit).matches
+        assert len(matches) == limit and matches[0].id == event.id
+        assert "a steep ramp with a wet floor" in [match.text for match in matches]
+        assert all(abs(match.stamp - event.stamp) <= SECOND for match in matches)
+
+
+def test_what_is_the_same_around_an_event_is_told_once_and_what_differs_is_told(house: House) -> None:
+    memory, clock = house
+    drop(house, seconds=70, at=40)
+    memory.record("Ben pulled the plug", layer="talk", stamp=clock.ns - 12 * SECOND)
+    ready(memory)
+    (event,) = memory.temporal_query(Filter(layers=(EVENTS_LAYER,))).matches
+    joined = [e.source for e in memory.edges(event.id) if e.type.name == "NEAR_EVENT" and e.target == event.id]
+    matches = memory.recall("when the battery dropped").matches
+    assert [match.text for match in matches[:1]] == [event.text]
+    assert {match.text: match.repeats for match in matches[1:]} == {
+        "Ben pulled the plug": 1, "a kitchen with a white oven": len(joined) - 2, "a steep ramp with a wet floor": 1,
+    }  # fmt: skip
+    assert len(matches) == 4
+    kitchen = next(match for match in matches if "kitchen" in match.text)
+    assert kitchen.last_stamp - kitchen.stamp == (len(joined) - 3) * SECOND
+
+
+def test_of_two_events_both_are_told_with_what_is_joined_to_each(house: House) -> None:
+    memory, clock = house
+    for i in range(400):
+        memory.record_body_state("battery", "battery", 0.9 - 0.15 * (i >= 60) - 0.15 * (i >= 260), "fraction")
+        memory.record(f"corridor section {i}", layer="scene", position=(1.0 * i, 0.0, 0.0))
+        clock.advance(1.0)
+    ready(memory)
+    events = memory.temporal_query(Filter(layers=(EVENTS_LAYER,))).matches
+    matches = memory.recall("when the battery dropped").matches
+    assert len(events) == 2 and {event.id for event in events} <= {match.id for match in matches}
+    assert len(matches) == 10
+    for event in events:
+        near = [match for match in matches if 0 <= abs(match.stamp - event.stamp) <= 5 * SECOND]
+        assert len(near) >= 4
+
+
+# the text
+
+
+def sections(text: str) -> dict[str, list[str]]:
+    """Lines of each section, without the mark before them."""
+    parts = re.split(r"^(\S[^:\n]*):$", text.partition("\n")[2], flags=re.MULTILINE)
+    told = zip(parts[1::2], parts[2::2], strict=True)
+    return {title: re.findall("^- (.*)$", lines, re.MULTILINE) for title, lines in told}
+
+
+def test_what_does_not_fit_or_is_beyond_the_limit_is_counted_in_every_section(house: House) -> None:
+    memory, clock = house
+    for x in range(8):
+        show(memory, clock, ("chair", (20.0 * x + 2.0, 0.0, 0.5)), at=(20.0 * x, 0.0, 0.0))
+    for i in range(25):
+        say(house, f"beside the window of room {i} stands a chair", (8.0 * i, 50.0, 0.0))
+    ready(memory)
+    for limit, told in ((3, 3), (10, None)):
+        found = memory.recall("chair", limit)
+        lines = sections(found.text)
+        assert len(found.text) < 2000
+        assert set(lines) == {"Things", "Seen"}
+        counts = {}
+        for title, some in lines.items():
+            more = re.fullmatch(r"(at least )?(\d+) more", some[-1])
+            counts[title] = len(some) - 1 + int(more[2]) if more else len(some)
+            assert all(not line.endswith("more") for line in some[:-1])
+        assert counts["Things"] == 8
+        assert counts["Seen"] > 10 if limit == 10 else counts["Seen"] > 3
+        if told:
+            assert [len(lines[title]) for title in ("Things", "Seen")] == [told + 1, told + 1]
+        assert min(map(len, lines.values())) >= 2
+
+
+def test_all_summaries_are_told_with_their_score_when_there_is_room(house: House) -> None:
+    memory, clock = house
+    for i in range(6):
+        memory.start_episode(f"round {i}")
+        memory.record(f"zebra number {i}", layer="scene", position=(20.0 * i, 0.0, 0.0))
+        clock.advance(10.0)
+        memory.end_episode()
+    ready(memory)
+    clock.advance(8 * 3600.0)
+    memory.consolidate()
+    ready(memory)
+    found = memory.recall("zebra", filter=Filter(kinds=("gist",)))
+    lines = sections(found.text)["Summaries"]
+    assert len(found.gists) == 6
+    assert len(lines) == 6 and all(re.search(r"score 0\.\d\d$", line) for line in lines)
+
+
+def test_other_places_are_told(house: House) -> None:
+    memory, clock = house
+    show(memory, clock, ("chair", A), at=FACING_A)
+    say(house, "a chair", (40.0, 0.0, 0.0))
+    ready(memory)
+    found = memory.recall("chair")
+    assert found.place is not None and found.place.entity_id
+    assert "\nOther places: seen from (40.00, 0.00, 0.00) map, confidence 0." in found.text
+
+
+def test_of_a_long_text_the_part_that_was_asked_for_is_quoted(house: House) -> None:
+    memory, _ = house
+    talk = "The weather was fine that day and nobody was at home for long. " * 5
+    say(house, f"{talk}The zebra sleeps in the cellar.")
+    ready(memory)
+    assert "zebra sleeps in the cellar" in memory.recall("zebra cellar").text
+
+
+def test_golden(house: House) -> None:
+    memory, clock = house
+    for x in (2.0, 22.0):
+        show(memory, clock, ("chair", (x, 0.0, 0.5)), at=(x - 2.0, 0.0, 0.0))
+    for i in range(14):
+        say(house, f"a chair beside window {i}", (10.0 * i, 40.0, 0.0))
+    clock.advance(8 * 3600.0)
+    ready(memory)
+    memory.run_job("gists")
+    ready(memory)
+    assert_golden("recall_chair", memory.recall("chair").text)
