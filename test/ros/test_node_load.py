@@ -5,14 +5,18 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.qos import QoSProfile
 from robot_memory.msg import Filter
 from std_msgs.msg import String
 from support.fakes import WordEmbedder
 from support.ros_harness import TYPES, Peer, layer, node_here, peer, stamp, wait_until
+
+from memory_node.ros.services import SERVICES
 
 LAYERS = [f"layer{i}" for i in range(5)]
 
@@ -65,6 +69,72 @@ def test_f10_questions_are_answered_while_memories_are_summarised(world: tuple[A
     consolidating.join()
     assert done[0].success, done[0].message
     assert answers and all(answer.success for answer in answers)
+
+
+def test_f10_a_job_of_any_length_holds_up_neither_answers_nor_timers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parameters = {"layers": ["scene"], "scene": layer("/scene", "std_msgs/msg/String"), "diagnostics_period": 0.1}
+    with node_here(tmp_path, parameters) as node, peer() as other:
+        begun, go_on = threading.Event(), threading.Event()
+        job = node.memory._rooms.runner.jobs["gists"]
+        step = job.step
+
+        def blocked(context: Any) -> Any:
+            begun.set()
+            assert go_on.wait(120.0)
+            return step(context)
+
+        monkeypatch.setattr(job, "step", blocked)
+        kind = TYPES["consolidate"]
+        client = other.node.create_client(kind, "/memory/consolidate")
+        assert client.wait_for_service(30.0)
+        consolidating = client.call_async(kind.Request())
+        assert begun.wait(30.0)
+
+        reads = [spec.name for spec in SERVICES if not spec.writes]
+        assert all(other.call(name, timeout=60.0) for name in reads)
+        assert other.call("store_specific_memory", text="a note", timeout=60.0).success
+        other.publish("/scene", String(data="a red chair"))
+        assert [row.text for row in other.wait_rows(1, "scene")] == ["a red chair"]
+
+        told: list[DiagnosticArray] = []
+        other.node.create_subscription(DiagnosticArray, "/diagnostics", told.append, 10)
+        wait_until(lambda: told, "diagnostics")
+        streams = [Stream(other) for _ in range(4)]
+        before = len(told)
+        wait_until(lambda: len(told) >= before + 10, "the timer keeps its turn under a stream of questions", 60.0)
+        for stream in streams:
+            stream.stop()
+        assert all(stream.answered >= 10 for stream in streams), "and the questions theirs"
+        assert not consolidating.done() and node.memory._rooms.runner.jobs["gists"] is job
+        go_on.set()
+        wait_until(consolidating.done, "the job is done", 60.0)
+        assert consolidating.result().success, consolidating.result().message
+
+
+class Stream:
+    """Asks again as soon as the answer is there."""
+
+    def __init__(self, other: Peer) -> None:
+        self.answered = 0
+        self._kind = TYPES["temporal_query"]
+        self._client = other.node.create_client(self._kind, "/memory/temporal_query", qos_profile=QoSProfile(depth=100))
+        assert self._client.wait_for_service(30.0)
+        self._going = True
+        self._ask()
+
+    def _ask(self) -> None:
+        self._client.call_async(self._kind.Request(limit=5)).add_done_callback(self._next)
+
+    def _next(self, answer: Any) -> None:
+        assert answer.result().success
+        self.answered += 1
+        if self._going:
+            self._ask()
+
+    def stop(self) -> None:
+        self._going = False
 
 
 def test_f9_f10_many_askers_at_once(world: tuple[Any, Peer]) -> None:
