@@ -2,44 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from support.embeddings_endpoint import endpoint
 from support.fakes import WordEmbedder
 from support.ros_harness import node_here, peer, wait_until
 
 EMBEDDER = WordEmbedder(dim=32, same={"stool": "chair"})
 
 
-class Endpoint(BaseHTTPRequestHandler):
-    """Answers like an OpenAI-compatible endpoint."""
-
-    def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        texts = asked["input"] if isinstance(asked["input"], list) else [asked["input"]]
-        data = [{"index": i, "embedding": [float(v) for v in row]} for i, row in enumerate(EMBEDDER.embed(texts))]
-        body = json.dumps({"data": data, "model": asked["model"]}).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
-
-
 @pytest.fixture
 def url() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Endpoint)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/v1"
-    server.shutdown()
-    server.server_close()
+    with endpoint(EMBEDDER) as address:
+        yield address
 
 
 def test_meaning_comes_from_the_endpoint(tmp_path: Path, url: str) -> None:
