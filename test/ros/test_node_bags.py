@@ -131,20 +131,30 @@ def test_webots_time_near_zero_and_bytes_of_an_older_distribution(tmp_path: Path
         "/odom",
         frame="odom",
         use_sim_time=True,
-        layers=["joints", "front", "read"],
+        layers=["joints", "front", "read", "description"],
         joints=layer("/joint_states", "sensor_msgs/msg/JointState", is_internal_state=False),
         front=layer("/ps0", "sensor_msgs/msg/Range"),
         read=layer("/ps0_read", "sensor_msgs/msg/Range"),
+        description=layer("/robot_description", durability="transient_local"),
     )
     with process(tmp_path, given) as node, peer() as other:
         ready(other, node)
-        topics = ("/odom", "/joint_states", "/ps0")
+        topics = ("/odom", "/joint_states", "/ps0", "/robot_description")
         play(BAGS / "webots_epuck_sim", 4.0, other.node, ("/clock", *topics), wait_for=("/clock", *topics))
         wait_until(lambda: other.layer("joints").received > 600, "joint states")
         rows = other.rows("joints")
         assert 0 <= rows[0].stamp.sec < 3 and rows[-1].stamp.sec <= 17 and len(rows) > 500
         assert all(row.stamp.sec + row.stamp.nanosec > 0 for row in rows)
         assert other.call("get_current_context").has_position
+        # The robot describes itself twice, at first as an empty one, before there is a time to store that at.
+        description = other.layer("description")
+        assert (description.received, description.type) == (2, "std_msgs/msg/String")
+        assert description.refused_because == ["the clock has not started: 2"]
+        recorded = [m[3].data for m in messages("webots_epuck_sim") if m[0] == "/robot_description"]
+        other.publish("/robot_description", *(String(data=text) for text in recorded), latched=True)
+        rows = other.wait_rows(2, "description")
+        assert [row.text for row in rows] == [text.strip()[:65_536] for text in recorded]
+        assert rows[0].text == '<robot name=""><link name=""/></robot>' and 15 <= rows[0].stamp.sec <= 17
         # Range was recorded without the field `variance` that newer distributions have: then no byte of it can be read.
         front = other.layer("front")
         if "variance" in Range.get_fields_and_field_types():
