@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from memory_node.retrieval.stems import WORD, stem_of
 
@@ -11,6 +13,8 @@ LOOKED_AT = 20_000
 """Characters of a text that are looked through."""
 MOST = 500
 """Words of the query's that are looked at in a text."""
+Found = tuple[int, int, str]
+"""Begin and end of a word, and its stem."""
 _BEGIN = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])\s*|\n+")
 
 
@@ -24,24 +28,42 @@ def start_of(text: str, asked: str, room: int) -> int:
     found = _places(text[:LOOKED_AT], asked)
     if not found:
         return 0
-    said = Counter(stem for _, _, stem in found)
-
-    def window(begin: int) -> tuple[float, int, int]:
-        """What words from begin on that fit into the room are worth; how close they stand, negative; their end."""
-        inside = [(end, stem) for place, end, stem in found if place >= begin and end <= begin + room]
-        end = max((end for end, _ in inside), default=begin)
-        return round(sum(1.0 / said[stem] for stem in {stem for _, stem in inside}), 6), begin - end, end
-
-    first = max((place for place, _, _ in found), key=lambda place: window(place)[:2])
-    worth, _, last = window(first)
-    if window(0)[0] >= worth:
+    worth, first, last = _best(found, room)
+    # The beginning is as good where its own words are worth as much.
+    if _worth((stem for _, end, stem in found if end <= room), Counter(stem for _, _, stem in found)) >= worth:
         return 0
     begins = [match.end() for match in _BEGIN.finditer(text, 0, first + 1) if match.end() <= first]
     sentence = begins[-1] if begins else 0
     return sentence if last - sentence < room - 1 else first
 
 
-def _places(text: str, asked: str) -> list[tuple[int, int, str]]:
+def _best(found: Sequence[Found], room: int) -> tuple[float, int, int]:
+    """The words that are worth the most together and fit into the room: what they are worth, and from where to where.
+
+    Of equals those that stand closest, then the first.
+    """
+    said = Counter(stem for _, _, stem in found)
+    inside: Counter[str] = Counter()
+    best, after = (0.0, -room), 0
+    first, last = found[0][0], found[0][1]
+    for number, (place, _, stem) in enumerate(found):
+        while after < len(found) and found[after][1] <= place + room:
+            inside[found[after][2]] += 1
+            after += 1
+        end = found[after - 1][1]
+        rated = (_worth((stem for stem, count in inside.items() if count), said), place - end)
+        if after > number and rated > best:
+            best, first, last = rated, place, end
+        inside[stem] -= 1
+    return best[0], first, last
+
+
+def _worth(stems: Iterable[str], said: Counter[str]) -> float:
+    return round(sum(1.0 / said[stem] for stem in sorted(set(stems))), 6)
+
+
+@lru_cache(maxsize=64)  # a list is put in words again with less room
+def _places(text: str, asked: str) -> list[Found]:
     """Where the words asked for stand in a text: begin, end and stem of each."""
     stems = {stem_of(word) for word in WORD.findall(asked.lower())}
     # Stems keep how a word begins, so most words need not be stemmed.
