@@ -9,14 +9,17 @@ from memory_node.storage.ids import id_table
 from memory_node.storage.writer import Transaction
 
 _COUNT = """
-INSERT INTO usage (node_id, blocks, last_recalled) SELECT ?1, 1, ?2 WHERE EXISTS (SELECT 1 FROM node WHERE id = ?1)
-ON CONFLICT (node_id) DO UPDATE SET blocks = blocks + 1, last_recalled = excluded.last_recalled
-    WHERE abs(excluded.last_recalled - last_recalled) >= ?3
+INSERT INTO usage (node_id, blocks, block_began, last_recalled)
+    SELECT ?1, 1, ?2, ?2 WHERE EXISTS (SELECT 1 FROM node WHERE id = ?1)
+ON CONFLICT (node_id) DO UPDATE SET
+    blocks = blocks + (abs(?2 - block_began) >= ?3),
+    block_began = iif(abs(?2 - block_began) >= ?3, ?2, block_began),
+    last_recalled = ?2
 """
 
 
 def record(tx: Transaction, recalls: Mapping[int, int], block_ns: int) -> int:
-    """Note recalls, node id to stamp (ns); return how many began a block.
+    """Note recalls, node id to stamp (ns); return how many nodes there are of them.
 
     A block begins with a recall and takes in those within block_ns after it. Before it is one only where the clock
     went back.
@@ -25,9 +28,9 @@ def record(tx: Transaction, recalls: Mapping[int, int], block_ns: int) -> int:
 
 
 def of(conn: sqlite3.Connection, ids: Iterable[int]) -> list[tuple[int, float, int, int, int]]:
-    """Return (id, importance, last stamp, blocks of recalls, begin of the last one) of nodes; stamps are ns.
+    """Return (id, importance, last stamp, blocks of recalls, last recall) of nodes; stamps are ns.
 
-    A node that was never recalled has 0 blocks, and 0 for the last one.
+    A node that was never recalled has 0 blocks, and 0 for the last recall.
     """
     sql = """SELECT node.id, importance, last_stamp, ifnull(blocks, 0), ifnull(last_recalled, 0)
              FROM json_each(?) AS given CROSS JOIN node ON node.id = given.value

@@ -353,7 +353,7 @@ def test_recalls_are_folded_into_blocks_of_an_hour(store: Store) -> None:
         store.run("importance")
     with store.db.read() as conn:
         ((known, _, _, blocks, last),) = usage.of(conn, [id_, 999_999])
-    assert (known, blocks, last) == (id_, 2, (1_000_000 + 130 * 60) * SECOND)
+    assert (known, blocks, last) == (id_, 2, (1_000_000 + 135 * 60) * SECOND)
     before = store.db.revision
     assert store.run("importance")[0].wrote == 0 and store.db.revision == before
 

@@ -56,12 +56,13 @@ def test_a_block_is_an_hour_from_its_first_recall_however_dense_they_are(
     assert recalled(store, store.add("a chair", 0.0), minutes, 24.0) == blocks
 
 
-def test_recalls_within_a_block_write_nothing(store: Store) -> None:
+@pytest.mark.parametrize(("seconds", "blocks"), [(600, 1), (1800, 1), (3000, 1), (3599, 1), (3600, 2), (4000, 2)])
+def test_the_last_recall_is_known_within_a_block_too(store: Store, seconds: float, blocks: int) -> None:
     id_ = store.add("a chair", 0.0)
-    assert recalled(store, id_, 1, 0.5) == 1
-    before = store.db.revision
-    store.recalls.note([id_], store.clock.ns)
-    assert store.run("importance")[0].wrote == 0 and store.db.revision == before
+    assert recalled(store, id_, seconds / 60, 2 * seconds / 3600) == blocks
+    with store.db.read() as conn:
+        ((_, _, _, _, last),) = usage.of(conn, [id_])
+    assert last == store.clock.ns - round(seconds * 1e9)
 
 
 def test_a_recall_after_the_clock_went_back_begins_a_block(store: Store) -> None:

@@ -176,7 +176,7 @@ def test_remove_takes_everything_that_hangs_on_a_node(db: Database, observation:
         tx.conn.execute("INSERT INTO gist VALUES (?, 0, '[]', 1, 0, ?, 'extractive', 0)", (gist, episode))
         tx.conn.execute("INSERT INTO entity (id, label) VALUES (?, 'thing')", (entity,))
         tx.conn.execute("INSERT INTO entity_place VALUES (NULL, ?, 0, 0, 0, 1, 0, 1, 0, 0)", (entity,))
-        tx.conn.execute("INSERT INTO usage VALUES (?, 1, 0)", (row,))
+        tx.conn.execute("INSERT INTO usage VALUES (?, 1, 0, 0)", (row,))
         edges.add_many(tx, [(row, other, EdgeType.NEAR_EVENT), (other, episode, EdgeType.BELONGS_TO)])
         nodes.update(tx, other, episode_id=episode)
         vectors.add_node(tx, model.id, episode, [1, 0])
