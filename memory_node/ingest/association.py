@@ -47,12 +47,16 @@ black white red green blue yellow orange brown grey gray purple pink
 OPPOSITES = tuple(frozenset(family.split()) for family in _OPPOSITES.split(";"))
 """Words of which a thing has one of a family for good; open and closed, full and empty are states, which change."""
 _SAME = {"large": "big", "little": "small", "gray": "grey"}
+ARTICLES = ("a", "an", "the")
 
 
 def normalise_label(label: str) -> str:
-    """Return a class name as labels are compared: NFKC, lower case, blanks for hyphens and underscores."""
+    """Return a class name as labels are compared: NFKC, lower case, blanks for hyphens and underscores, no article."""
     text = unicodedata.normalize("NFKC", label).casefold()
-    return " ".join(text.replace("_", " ").replace("-", " ").split())
+    words = text.replace("_", " ").replace("-", " ").split()
+    while len(words) > 1 and words[0] in ARTICLES:
+        del words[0]
+    return " ".join(words)
 
 
 def may_be_one(label: str, other: str) -> bool:

@@ -83,8 +83,11 @@ def fit(concept: str, label: str, cosine: float | None, threshold: float) -> flo
         return KIND_OF if sure and OTHER_KIND.isdisjoint(more) else 0.0
     if asked and known:
         return 0.0
-    if any(ATTRIBUTES.issuperset(before) and concepts.things(head) & asked for before, head in _heads(label)):
+    head, other = _head(concept), _head(label)
+    if asked & concepts.things(other):
         return KIND_OF
+    if concepts.things(head) and concepts.things(other) and (head, other) != (concept, label):
+        cosine = cosine if fit(head, other, None, threshold) else None
     return cosine if cosine is not None and cosine >= threshold else 0.0
 
 
@@ -105,6 +108,15 @@ def _unnumbered(label: str) -> str:
     while words and is_id(words[-1]):
         words.pop()
     return " ".join(words)
+
+
+@lru_cache(maxsize=4096)
+def _head(name: str) -> str:
+    """What the vocabulary knows of a name without attributes before it: "chair" of "red chair"; else the name."""
+    if concepts.things(name):
+        return name
+    known = (head for before, head in _heads(name) if ATTRIBUTES.issuperset(before) and concepts.things(head))
+    return next(known, name)
 
 
 def _heads(name: str) -> Iterator[tuple[list[str], str]]:

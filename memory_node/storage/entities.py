@@ -293,10 +293,11 @@ def labels(conn: sqlite3.Connection, most: int = -1) -> list[str]:
     return [row[0] for row in conn.execute(sql, (most,))]
 
 
-def of_type(conn: sqlite3.Connection, name: str) -> list[int]:
-    """Return the ids of the entities whose type or label is name."""
-    sql = "SELECT id FROM entity WHERE merged_into = 0 AND (entity_type = ?1 OR label = ?1)"
-    return [row[0] for row in conn.execute(sql, (name,))]
+def of_type(conn: sqlite3.Connection, names: Sequence[str]) -> list[int]:
+    """Return the ids of the entities whose type or label is one of the names."""
+    sql = """WITH wanted AS (SELECT value FROM json_each(?)) SELECT id FROM entity
+             WHERE merged_into = 0 AND (entity_type IN wanted OR label IN wanted)"""
+    return [row[0] for row in conn.execute(sql, (json.dumps(names),))]
 
 
 def count_doubted(conn: sqlite3.Connection, ids: Iterable[int], belief: float) -> int:

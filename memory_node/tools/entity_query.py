@@ -67,7 +67,7 @@ def entity_query(
             row = row_of(context, id_, resolved)
             things = things.where(things.ids == (row.id if row else NO_ID))
         if kind:
-            things = things.where(np.isin(things.ids, entities.of_type(conn, kind)))
+            things = things.where(np.isin(things.ids, entities.of_type(conn, [kind, *concepts.singulars(kind)])))
         if after is not None:
             things = things.where(things.last_seen >= after)
         best = things.where(np.lexsort((things.ids, -things.last_seen, -things.fits))[:limit])

@@ -43,6 +43,16 @@ def test_plurals_that_are_no_part_of_the_name_count_too(
         at=FACING,
     )  # fmt: skip
     assert memory.entity_query(asked).total == total
+    assert memory.entity_query(entity_type="Knives").total == 1
+
+
+def test_an_article_is_no_part_of_a_name(house: tuple[Memory, FakeClock]) -> None:
+    memory, clock = house
+    show(memory, clock, ("the Mug", (2.0, 0.0, 0.9)), ("A chair", (3.0, 1.0, 0.0)), at=FACING)
+    show(memory, clock, ("mug", (2.0, 0.0, 0.9)), ("chair", (3.0, 1.0, 0.0)), at=FACING)
+    known = {entity.name: entity.sightings for entity in memory.entity_query().entities}
+    assert known == {"mug": 6, "chair": 6}
+    assert memory.entity_query("a mug").total == 1 and memory.locate("the chair").found
 
 
 def test_another_colour_or_number_is_another_thing(house: tuple[Memory, FakeClock]) -> None:
