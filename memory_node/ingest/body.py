@@ -16,6 +16,8 @@ _MIN_HISTORY = 5
 _SIGMAS = 4.0
 _LEAST_SHARE = 0.03
 """A change under this share of the layer's usual size is no event, however quiet the layer is."""
+_LEVELS = {0.0, 1.0, 2.0, 3.0}
+"""Values of a flag, and of diagnostic_msgs/DiagnosticStatus: ok, warn, error, stale."""
 _GROWN = 1.25
 """An event that goes on is told again when its change is so many times what was told."""
 
@@ -67,7 +69,7 @@ class BodyWatch:
     A reading is an event when its change over the last `window`, or since the reading before where that is longer ago,
     differs from the layer's usual change over that long by more than four deviations (median absolute deviation, scaled
     to a normal one: Rousseeuw and Croux 1993) and by more than 3 % of the layer's usual size. The first change of a
-    flag, which is 0 or 1, is one too. While the same change goes on no second event follows: the first is told again
+    flag or level without a unit, from 0 to 3, is one too. While the same change goes on no second event follows: the first is told again
     when it has grown by a quarter, and at the end.
     """
 
@@ -136,9 +138,9 @@ def _ended(state: _Layer) -> list[BodyEvent]:
 
 
 def _is_flag(readings: Iterable[tuple[int, float]]) -> bool:
-    """Whether readings are those of a flag that never changed but now."""
+    """Whether readings are those of a flag, or levels of diagnostics, that never changed but now."""
     values = [value for _, value in readings]
-    return set(values) == {0.0, 1.0} and len(set(values[:-1])) == 1
+    return set(values) <= _LEVELS and len(set(values[:-1])) == 1 and values[-1] != values[0]
 
 
 def _is_unusual(change: float, past: list[tuple[int, float]], usual: list[float]) -> bool:

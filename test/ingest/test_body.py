@@ -165,6 +165,11 @@ def test_a_flag_that_rises_is_an_event_however_seldom_it_is_read(period: float, 
     assert [(e.before, e.after, e.noticed) for e in found] == [(0.0, 1.0, round(rises * period * S))]
 
 
+def test_the_first_error_that_diagnostics_report_is_an_event() -> None:
+    (event,) = events([0.0, 2.0, 2.0], unit="", period=10.0)
+    assert event.text == "battery rose from 0 to 2 within 10 s"
+
+
 def test_a_number_that_is_no_flag_needs_more_readings_first() -> None:
     assert events([0.9, 0.5], unit="") == [] and events([0.0, 1.0], unit="V") == []
 
