@@ -69,8 +69,8 @@ class BodyWatch:
     A reading is an event when its change over the last `window`, or since the reading before where that is longer ago,
     differs from the layer's usual change over that long by more than four deviations (median absolute deviation, scaled
     to a normal one: Rousseeuw and Croux 1993) and by more than 3 % of the layer's usual size. The first change of a
-    flag or level without a unit, from 0 to 3, is one too. While the same change goes on no second event follows: the first is told again
-    when it has grown by a quarter, and at the end.
+    flag or level without a unit, from 0 to 3, is one too. While the same change goes on no second event follows: the
+    first is told again when it has grown by a quarter, and at the end.
     """
 
     def __init__(self) -> None:
