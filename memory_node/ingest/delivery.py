@@ -21,7 +21,7 @@ from memory_node.ingest.converters import (
 )
 from memory_node.ingest.converters.robot_pose import convert as convert_pose
 from memory_node.ingest.counts import MessageCounts
-from memory_node.ingest.frames import FrameResolver, Transform
+from memory_node.ingest.frames import IDENTITY, FrameResolver, Transform
 from memory_node.ingest.layers import LayerSettings
 from memory_node.ingest.stamps import Stamped
 from memory_node.ingest.track import PositionTrack, is_sane_position
@@ -214,16 +214,19 @@ class Delivery:
     def _text(self, percept: TextPercept, layer: LayerSettings, stamped: Stamped, waited: float | None) -> None:
         pose = self._pose_at(stamped.stamp, waited)
         position: Position | None = pose.position if pose else None
+        text = percept.text
         if percept.position is not None:
             frame = percept.origin.frame
             transform = self._transform(frame, stamped.stamp, pose, waited, is_foreign=True)
             position = transform.apply(percept.position) if transform else None
+            if transform is not IDENTITY:
+                text += f" in {frame or 'an unnamed frame'}"  # the numbers said are not those of the position
             if transform is None:
                 reason = self._resolver.why_unknown(frame)
                 self._counts[layer.name].skip(reason)
                 self._report(layer.name, f"stored without position: {reason}")
         self._sink.record(
-            percept.text,
+            text,
             layer.name,
             position,
             stamped.stamp,

@@ -179,10 +179,24 @@ def test_f23_without_a_frame_the_numbers_of_other_packages_mean_nothing(caplog: 
     bench.intake.put("scene", goal, GOAL)
     bench.work()
     assert bench.sink.looks[0][0] == [Detection("cup", 0.9, None)] and bench.sink.looks[0][2] is None
-    assert [row.position for row in bench.sink.rows] == [None]
+    assert [(row.position, row.text) for row in bench.sink.rows] == [
+        (None, "scene: (0.10, 0.20, 2.00) in an unnamed frame")
+    ]
     for name in ("detections", "scene"):
         assert dict(bench.intake.counts[name].skipped) == {"no frame given": 1}
         assert f"layer {name}: stored without position: no frame given" in caplog.messages
+
+
+@pytest.mark.parametrize(
+    ("frame", "position", "told"),
+    [("map", (2.0, 1.0, 0.0), ""), ("base_link", (52.0, 1.0, 0.0), " in base_link"), ("gripper", None, " in gripper")],
+)
+def test_f23_a_place_of_another_frame_says_whose_numbers_it_tells(frame: str, position: Any, told: str) -> None:
+    bench = Bench(scene())
+    bench.drive(50.0)
+    bench.intake.put("scene", ros.make(GOAL, header=ros.header(1000.0, frame), pose=ros.pose(2.0, 1.0)), GOAL)
+    row = bench.work().sink.rows[0]
+    assert (row.text, row.position) == (f"scene: (2.00, 1.00, 0.00){told}", position)
 
 
 def boxes(frame: str, *found: Any) -> list[Detection]:

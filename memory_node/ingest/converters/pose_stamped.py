@@ -11,7 +11,7 @@ from memory_node.ingest.track import is_sane_position
 
 
 def convert(message: Any, layer: LayerSettings) -> TextPercept:
-    """Return "<layer>: (1.00, 2.00, 0.00)" with the position itself; one that is not finite is refused."""
+    """Return "<layer>: (1.00, 2.00, 0.00)" with the position itself; of another frame than the memory's its name."""
     position = point(message.pose.position)
     if position is None or not is_sane_position(position):
         raise Refused("position not finite or out of range")
