@@ -203,13 +203,17 @@ def _matches(
     spoken = [one for answer in answers for one in (answer, *answer.shown) if one.node.kind is Kind.OBSERVATION]
     events = [one for one in spoken[:limit] if one.node.layer == EVENTS_LAYER]
     around = [_around_event(context, conn, event, asked) for event in events]
-    joined = distinct(_in_turn(around), spoken[:limit])
+    cut = any(len(of_event) >= limit for of_event in around)
+    told = spoken[:limit]
+    for at, of_event in enumerate(around):  # what two events share is told with the first
+        around[at] = distinct(of_event, told)
+        told += around[at]
+    joined = _in_turn(around)
     room = max(limit - len(spoken), limit // 2)
     kept = sorted([*spoken[: limit - len(joined[:room])], *joined[:room]], key=lambda one: -one.score)
     sightings = _sightings(context, conn, things, asked.resolved, kept)
     shown = sightings[: max(limit - len(kept), limit // 2)]
     best = sorted([*kept[: limit - len(shown)], *shown], key=lambda one: -one.score)
-    cut = any(len(of_event) >= limit for of_event in around)
     return best, _More(len(spoken) + len(joined) + len(sightings) - len(best), cut)
 
 

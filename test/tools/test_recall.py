@@ -216,6 +216,22 @@ def test_of_two_events_both_are_told_with_what_is_joined_to_each(house: House) -
         assert len(near) >= 4
 
 
+def test_what_is_joined_to_two_events_is_counted_once(house: House) -> None:
+    memory, clock = house
+    for i in range(140):
+        memory.record_body_state("battery", "battery", 0.9 - 0.15 * (i >= 60), "fraction")
+        memory.record_body_state("fault", "fault", float(i >= 70))
+        memory.record("a kitchen with a white oven", layer="scene", position=(1.0, 0.0, 0.0))
+        clock.advance(1.0)
+    ready(memory)
+    events = memory.temporal_query(Filter(layers=(EVENTS_LAYER,))).matches
+    found = memory.recall("battery dropped, fault rose")
+    assert len(events) == 2 and {event.id for event in events} <= {match.id for match in found.matches}
+    (kitchen,) = [match for match in found.matches if "kitchen" in match.text]
+    edges = [edge for event in events for edge in memory.edges(event.id) if edge.type.name == "NEAR_EVENT"]
+    assert 60 <= kitchen.repeats <= len({edge.source for edge in edges})
+
+
 # the text
 
 
