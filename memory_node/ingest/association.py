@@ -46,6 +46,12 @@ black white red green blue yellow orange brown grey gray purple pink
 """
 OPPOSITES = tuple(frozenset(family.split()) for family in _OPPOSITES.split(";"))
 """Words of which a thing has one of a family for good; open and closed, full and empty are states, which change."""
+_WALKERS = """
+person human pedestrian people man woman child kid boy girl baby visitor worker nurse patient customer
+dog cat puppy kitten animal pet robot
+"""
+WALKERS = frozenset(_WALKERS.split())
+"""What is a step away from where it was, when it is seen again soon after."""
 _SAME = {"large": "big", "little": "small", "gray": "grey"}
 ARTICLES = ("a", "an", "the")
 
@@ -57,6 +63,11 @@ def normalise_label(label: str) -> str:
     while len(words) > 1 and words[0] in ARTICLES:
         del words[0]
     return " ".join(words)
+
+
+def walks(label: str) -> bool:
+    """Tell whether a normalised label names what moves by itself: "person", "delivery man", "dog"."""
+    return label[label.rfind(" ") + 1 :] in WALKERS
 
 
 def may_be_one(label: str, other: str) -> bool:
@@ -118,7 +129,7 @@ def measured_costs(
 def tracked_costs(
     points: NDArray[np.float64], places: NDArray[np.float64], gate: float
 ) -> NDArray[np.float64]:
-    """Return costs (D, E) where the track id agrees: the thing may have moved a step since it was last seen."""
+    """Return costs (D, E) of what may have moved a step since it was last seen: its track id agrees, or it walks."""
     squared = ((points[:, None, :] - places[None, :, :]) ** 2).sum(axis=2)
     return np.where(squared <= gate**2, squared / TRACKED_STEP**2 - TRACK_BONUS, IMPOSSIBLE)
 

@@ -26,6 +26,8 @@ MOST_ENTITIES = 100_000
 """Entities of a map kept in memory, the latest seen first; older ones are history, and a new sighting starts anew."""
 TRACK_AGE = 10 * SECOND
 """ns: a track id says nothing about a thing last seen longer ago."""
+STEP_AGE = 3 * SECOND // 2
+"""ns: without a track id, what walks is sought a step from where it was for this long."""
 LOOK_GAP = SECOND // 2
 """ns: looks nearer to each other than this are one look; detectors flicker."""
 OCCASION = 30 * SECOND
@@ -194,16 +196,11 @@ class EntityTracker:
 
     @staticmethod
     def _tracked(seen: Sequence[Sighting], states: Sequence[entities.EntityState], look: Look) -> NDArray[np.bool_]:
-        return np.array(
-            [
-                [
-                    bool(s.track_id) and s.track_id == state.track_id and state.session_id == look.session_id
-                    and abs(look.stamp - state.track_stamp) <= TRACK_AGE
-                    for state in states
-                ]
-                for s in seen
-            ]
-        )
+        tracked = np.zeros((len(seen), len(states)), dtype=bool)
+        for row, sighting in enumerate(seen):
+            if sighting.track_id or association.walks(sighting.label):
+                tracked[row] = [_may_have_stepped(sighting, state, look) for state in states]
+        return tracked
 
     def _take(
         self, tx: Transaction, table: EntityTable, seen: Sequence[Sighting], rows: list[int], look: Look, now: int
@@ -274,6 +271,15 @@ class EntityTracker:
         )
         together = _companions(ids, table.places[list(rows)])
         edges.add_many(tx, [(*pair, EdgeType.COOCCURS_WITH) for pair in together], accumulate=True)
+
+
+def _may_have_stepped(sighting: Sighting, state: entities.EntityState, look: Look) -> bool:
+    """Tell whether a thing seen shortly before may be this one a step on: by its track id, or because it walks."""
+    if state.session_id != look.session_id:
+        return False
+    if sighting.track_id and state.track_id:
+        return sighting.track_id == state.track_id and abs(look.stamp - state.track_stamp) <= TRACK_AGE
+    return association.walks(sighting.label) and 0 <= look.stamp - state.last_seen <= STEP_AGE
 
 
 def _companions(ids: Sequence[int], places: NDArray[np.float64]) -> set[tuple[int, int]]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memory_node.graph import PositionSource
-from memory_node.ingest.association import PLACE_NOISE, UNMATCHED, measured_variance, normalise_label, usable
+from memory_node.ingest.association import PLACE_NOISE, UNMATCHED, measured_variance, normalise_label, usable, walks
 from memory_node.storage.entities import EntityState
 
 if TYPE_CHECKING:
@@ -168,9 +168,9 @@ def _place(state: EntityState, sighting: Sighting, offset: NDArray[np.float64]) 
 
 
 def _walked(state: EntityState, place: Position, sighting: Sighting) -> bool:
-    """Tell whether a thing that only its track id holds together has left the place it had."""
+    """Tell whether a thing that its track id holds together, or that walks, has left the place it had."""
     assert state.position is not None
-    if not sighting.track_id or sighting.source is not PositionSource.MEASURED:
+    if not (sighting.track_id or walks(sighting.label)) or sighting.source is not PositionSource.MEASURED:
         return False
     variance = sighting.variance + state.stddev**2 + PLACE_NOISE**2
     return math.dist(state.position, place) ** 2 > UNMATCHED * variance

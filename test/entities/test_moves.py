@@ -91,6 +91,33 @@ def test_the_only_cup_that_is_found_in_a_room_never_seen_before_has_moved_there(
     assert [place.position for place in cup.history] == [pytest.approx(A, abs=0.05)]
 
 
+@pytest.mark.parametrize(
+    ("label", "pause", "step"), [("person", 0.2, 0.2), ("delivery man", 1.0, 1.2), ("dog", 0.5, 1.0)]
+)
+def test_who_walks_past_is_one_without_track_ids_too(scene: Scene, label: str, pause: float, step: float) -> None:
+    for number in range(30):
+        y = number * step
+        scene.look((label, (2.0, y, 0.0)), at=(0.0, y, 0.0), pause=pause)
+    walker = scene.only()
+    assert (walker.sightings, walker.tentative) == (30, False)
+    assert walker.position == pytest.approx((2.0, 29 * step, 0.0), abs=0.7)
+
+
+def test_two_who_walk_side_by_side_are_two_and_one_who_comes_later_is_another(scene: Scene) -> None:
+    for number in range(10):
+        y = 0.4 * number
+        scene.look(("person", (2.0, y, 0.0)), ("person", (3.0, y, 0.0)), at=(0.0, y, 0.0), pause=0.4)
+    assert [person.sightings for person in scene.known()] == [10, 10]
+    scene.look(("person", (2.0, 5.0, 0.0)), at=(0.0, 5.0, 0.0), pause=20.0)
+    assert len(scene.known()) == 3
+
+
+def test_a_chair_a_step_from_another_is_another(scene: Scene) -> None:
+    scene.look(("chair", A), at=(0.0, 0.0, 0.0))
+    scene.look(("chair", (2.0, 1.2, 0.5)), at=(0.0, 0.0, 0.0))
+    assert len(scene.known()) == 2
+
+
 def test_one_of_several_cups_is_not_taken_for_one_in_a_room_never_seen_before(scene: Scene) -> None:
     for _ in range(4):
         scene.look(("cup", A), ("cup", (2.5, 1.0, 0.5)), ("table", (2.2, 0.5, 0.4)), at=AT_A)
