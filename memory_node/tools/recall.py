@@ -317,7 +317,7 @@ def _text(context: ToolContext, query: str, found: _Found, place: LocateResult) 
         lines.append(f"Place: {words.place(place.place, places.state_of(entity) if entity else '')}")
     others = _untold(place.alternatives, known)
     if others:
-        lines.append(f"Other places: {_others(others)}")
+        lines.append(f"Other places: {_others(others, known)}")
     sections = (
         _Section("Things:", [words.entity(entity) for entity in found.entities], found.more_entities, 1),
         _Section("Seen:", [words.match(match, ROOM, query) for match in found.matches], found.more_matches, 2),
@@ -331,14 +331,13 @@ def _untold(others: Sequence[Place], things: Mapping[int, Entity]) -> list[Place
     return [one for one in others if one.entity_id not in things or things[one.entity_id].position != one.position]
 
 
-def _others(others: Sequence[Place]) -> str:
-    """The first of other places in a line, and how many more there are. An entity's is one that it left."""
-    told = [
-        place_of(one.position, one.frame, one.position_source.label)
-        + (f", where #{one.entity_id} was earlier" if one.entity_id else "")
-        + f", confidence {one.confidence:.2f}"
-        for one in others[:OTHERS]
-    ]
+def _others(others: Sequence[Place], things: Mapping[int, Entity]) -> str:
+    """The first of other places in a line, and how many more there are; one of a thing that is told is one it left."""
+    told = []
+    for one in others[:OTHERS]:
+        thing = f", where #{one.entity_id} was earlier" if one.entity_id in things else f", entity #{one.entity_id}"
+        where = place_of(one.position, one.frame, one.position_source.label)
+        told.append(f"{where}{thing if one.entity_id else ''}, confidence {one.confidence:.2f}")
     more = len(others) - len(told)
     return "; ".join([*told, f"{more} more"] if more else told)
 

@@ -261,6 +261,9 @@ def test_what_does_not_fit_or_is_beyond_the_limit_is_counted_in_every_section(ho
             assert all(not line.endswith("more") for line in some[:-1])
         assert counts["Things"] == 8
         assert counts["Seen"] > 10 if limit == 10 else counts["Seen"] > 3
+        # Places of things beyond the limit are told as theirs, and of no thing as one that it left.
+        assert ("entity #" in found.text.split("Things:")[0].partition("\nOther")[2]) is (limit == 3)
+        assert "earlier" not in found.text
         if told:
             assert [len(lines[title]) for title in ("Things", "Seen")] == [told + 1, told + 1]
         assert min(map(len, lines.values())) >= 2
