@@ -50,10 +50,12 @@ def _best(found: Sequence[Found], room: int) -> tuple[float, int, int]:
         while after < len(found) and found[after][1] <= place + room:
             inside[found[after][2]] += 1
             after += 1
-        end = found[after - 1][1]
-        rated = (_worth((stem for stem, count in inside.items() if count), said), place - end)
-        if after > number and rated > best:
-            best, first, last = rated, place, end
+        worth = _worth((stem for stem, count in inside.items() if count), said)
+        if after > number and worth >= best[0]:
+            # The first place of each; words that come again later do not make it longer.
+            end = max({stem: end for _, end, stem in reversed(found[number:after])}.values())
+            if (worth, place - end) > best:
+                best, first, last = (worth, place - end), place, end
         inside[stem] -= 1
     return best[0], first, last
 

@@ -17,6 +17,9 @@ from memory_node.storage.writer import Transaction
 
 FILLING, ACTIVE, STALE = 0, 1, 2
 
+PARTS = 256
+"""Parts of a text among which the best is looked for."""
+
 
 @dataclass(frozen=True)
 class Model:
@@ -166,6 +169,16 @@ def of_texts(
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """Return those of the texts that have a vector, int64 (N,), and the vector of their first part, float32 (N, D)."""
     return _owned(conn, model_id, "text_id", text_ids)
+
+
+def best_part(conn: sqlite3.Connection, model_id: int, text_id: int, vector: NDArray[np.float32]) -> int | None:
+    """Return which of the first PARTS parts of a text is most like a unit vector (D,), None without several."""
+    sql = "SELECT part, data FROM vector WHERE text_id = ? AND model_id = ? ORDER BY part LIMIT ?"
+    rows = conn.execute(sql, (text_id, model_id, PARTS)).fetchall()
+    if len(rows) < 2:
+        return None
+    similarities = decode([row[1] for row in rows], len(vector)) @ vector
+    return int(rows[int(similarities.argmax())][0])
 
 
 def of_bodies(conn: sqlite3.Connection, model_id: int, bodies: Iterable[str]) -> dict[str, NDArray[np.float32]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,8 +10,9 @@ import numpy as np
 
 from memory_node.errors import InvalidArgument
 from memory_node.graph import Kind
+from memory_node.retrieval.chunks import split
 from memory_node.retrieval.ranking import Asked, Ranked, rank, recency
-from memory_node.storage import texts
+from memory_node.storage import texts, vectors
 from memory_node.tools import summaries
 from memory_node.tools.by_id import id_in, row_of
 from memory_node.tools.context import WORDS_ONLY, ToolContext
@@ -87,6 +88,33 @@ def _alone(context: ToolContext, row: Node) -> Ranked:
     """A row that was asked for by its id."""
     fresh = recency((context.now_ns() - row.last_stamp) / 1e9, context.settings.recency_halflife)
     return Ranked(row, row.repeats, row.stamp, row.last_stamp, 1.0, None, 1.0, row.importance, fresh)
+
+
+def best_parts(
+    context: ToolContext, query: str, vector: NDArray[np.float32] | None, found: Iterable[tuple[int, str]], short: int
+) -> dict[int, str]:
+    """Return the part that means most like the query, by the id it comes with, of texts longer than `short`.
+
+    Args:
+        vector: of the question, when the caller brought it.
+        found: id and text.
+    """
+    long = [(id_, text) for id_, text in found if len(text) > short]
+    model = context.searcher.model
+    if not long or model is None or not (query or vector is not None) or id_in(query) is not None:
+        return {}
+    vector = context.embed_query(query) if vector is None else vector
+    if vector is None or len(vector) != model.dim:
+        return {}
+    best = {}
+    with context.db.read() as conn:
+        for id_, text in long:
+            text_id = texts.id_of(conn, text)
+            part = None if text_id is None else vectors.best_part(conn, model.id, text_id, vector)
+            parts = [] if part is None else split(text)
+            if part is not None and part < len(parts):
+                best[id_] = parts[part]
+    return best
 
 
 def remark(context: ToolContext, vector: NDArray[np.float32] | None, measured: Sequence[bool]) -> str:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from memory_node.graph import Filter, Gist, Kind
 from memory_node.tools import summaries
 from memory_node.tools.arguments import AHEAD, checked_limit, checked_query
-from memory_node.tools.asking import ask
+from memory_node.tools.asking import ask, best_parts
 from memory_node.tools.by_id import id_in
 from memory_node.tools.context import ToolContext
 from memory_node.tools.matches import ranked_gists
 from memory_node.tools.results import SearchGistsResult
-from memory_node.tools.wording import QUOTED, WHOLE, Wording, counted, left_over, shortened, told
+from memory_node.tools.wording import QUOTED, SHORT, WHOLE, Wording, counted, left_over, shortened, told
 
 if TYPE_CHECKING:
     from memory_node.retrieval.filters import Resolved
@@ -51,7 +50,8 @@ def search_gists(
         more = 0 if len(found) <= limit else None if query else len(found) - limit
         tail = left_over(more, "raise limit, or narrow the filter", at_least=more == AHEAD)
         most = QUOTED if id_in(query) is None else WHOLE
-        text = told(head, gists, partial(words.gist, asked=query), tail, most)
+        parts = best_parts(context, query, None, ((gist.id, gist.text) for gist in gists), SHORT)
+        text = told(head, gists, lambda one, room: words.gist(one, room, parts.get(one.id, query)), tail, most)
     return SearchGistsResult(message=message, text=text + (f" ({message})" if message else ""), gists=gists)
 
 

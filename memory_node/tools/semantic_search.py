@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING
 
 from memory_node.graph import Filter, Kind
 from memory_node.retrieval.plan import Plan
 from memory_node.tools import matches as as_matches
 from memory_node.tools.arguments import checked_limit, checked_query
-from memory_node.tools.asking import ask, checked_vector
+from memory_node.tools.asking import ask, best_parts, checked_vector
 from memory_node.tools.by_id import id_in
 from memory_node.tools.context import ToolContext
 from memory_node.tools.results import SemanticSearchResult
-from memory_node.tools.wording import QUOTED, WHOLE, Wording, counted, left_over, shortened, told
+from memory_node.tools.wording import QUOTED, SHORT, WHOLE, Wording, counted, left_over, shortened, told
 
 if TYPE_CHECKING:
     import numpy as np
@@ -59,6 +58,7 @@ def semantic_search(
         head = f"{counted(len(matches), 'match')}{about}, best first; now {words.clock(words.now)}"
         more = left_over(None if len(answers) > limit else 0, "raise limit, or narrow the filter")
         most = QUOTED if id_in(query) is None else WHOLE
-        text = told(head, matches, partial(words.match, asked=query), more, most)
+        parts = best_parts(context, query, direction, ((match.id, match.text) for match in matches), SHORT)
+        text = told(head, matches, lambda one, room: words.match(one, room, parts.get(one.id, query)), more, most)
     text += f" ({message})" if message else ""
     return SemanticSearchResult(message=message, text=text, matches=matches, plan=plan.as_dict() if explain else None)

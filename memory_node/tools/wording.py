@@ -18,6 +18,8 @@ LONGEST = 1900
 ALL = "That is all."
 QUOTED = 300
 """Characters that are quoted of a text at most."""
+SHORT = 50
+"""A text as long as this is quoted whole in a list of ten."""
 WHOLE = 1500
 """Characters of the text of a row that was asked for by its id."""
 MOST_LINES = 50

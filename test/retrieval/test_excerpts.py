@@ -41,3 +41,9 @@ def test_the_closest_words_are_chosen_and_of_equals_the_first() -> None:
 def test_the_work_on_a_long_text_is_bounded() -> None:
     assert start_of("x " * 500_000 + "passport", "passport", 80) == 0
     assert start_of("passport " * 100_000, "passport", 80) == 0
+
+
+def test_a_common_word_before_the_sentence_takes_no_room() -> None:
+    text = f"{FILLER} A passport lies in the upper drawer. {FILLER}"
+    for room in (80, 300):
+        assert excerpt(text, room, "A passport lies in the upper drawer.").startswith("…A passport lies in the upper")

@@ -270,6 +270,17 @@ def test_what_was_near_an_event_is_asked_for_by_the_id_that_its_line_tells(memor
     assert [f"section {i}" in told for i in (20, 40, 60, 80, 100)] == [False, True, True, True, False]
 
 
+def test_the_part_that_means_it_is_told_where_no_word_is_the_query_s(open_memory: Callable[..., Memory]) -> None:
+    memory = open_memory("synonyms.db", WordEmbedder(same={"papers": "passport", "identity": "passport"}))
+    filler = " ".join(f"Minutes of the meeting, paragraph {i}, nothing of note." for i in range(12))
+    memory.record(f"{filler} A passport lies in the upper drawer. {filler}", layer="talk")
+    memory.flush()
+    assert memory.wait_embedded(20.0)
+    assert '"…A passport lies in the upper drawer. Minutes' in memory.semantic_search("identity papers").text
+    vector = WordEmbedder().embed(["passport"])[0]
+    assert '"…A passport lies in the upper drawer. Minutes' in memory.semantic_search("", vector=vector).text
+
+
 @pytest.mark.parametrize("name", [one.name for one in catalogue.TOOLS])
 def test_parameters_are_those_of_the_facade(name: str) -> None:
     import inspect
