@@ -55,8 +55,8 @@ def page() -> str:
             "",
             *table(("type", "what is kept"), types()),
             "",
-            "Any other type is read field by field, and so is a layer that names `fields`; without them the first 16 that "
-            "say something are told, and how many more there are. The robot's pose comes from "
+            "Any other type is read field by field, and so is a layer that names `fields`; without them the first 16 "
+            "that say something are told, and how many more there are. The robot's pose comes from "
             f"{', '.join(f'`{name}`' for name in POSE_TYPES)}.",
             "",
             "## Services",
