@@ -60,14 +60,23 @@ _AT_FIRST_USE = ("hnswlib", "rtree", "scipy.optimize", "scipy.cluster.hierarchy"
 def preload() -> None:
     """Make a process ready in which nothing matters but the memory, such as the node's.
 
-    Imported is what is imported at first use otherwise, a second or two in which Python does nothing else. And what is
-    there by now is never looked through for garbage again, which takes 60 ms each time, in which nobody is answered.
+    Imported is what is imported at first use otherwise, a second or two in which Python does nothing else.
     """
     for name in _AT_FIRST_USE:
         importlib.import_module(name)
     if not gc.get_freeze_count():
-        gc.collect()
-        gc.freeze()
+        settle_heap()
+
+
+def settle_heap() -> None:
+    """Never again look through what is there by now for garbage.
+
+    Modules and a model are some hundred thousand objects: looking through them takes 50 to 100 ms each time, in which
+    nobody is answered.
+    """
+    gc.unfreeze()  # what lasted until the last time may be garbage by now
+    gc.collect()
+    gc.freeze()
 
 
 @dataclass

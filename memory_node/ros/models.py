@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from memory_node.ingest.parameters import Parameters
 from memory_node.models.loading import BackgroundEmbedder, http_embedder, local_embedder
-from memory_node.ros import heap
+from memory_node.rooms import settle_heap
 
 if TYPE_CHECKING:
     from memory_node.protocols import Summarizer
@@ -26,7 +26,7 @@ def embedder(parameters: Parameters) -> BackgroundEmbedder | None:
         return None
     # Half of the processors: on all of them the model and the callbacks of topics would wait for each other.
     loading = local_embedder(model, threads=max(1, (os.cpu_count() or 1) // 2))
-    loading.add_listener(heap.settle)
+    loading.add_listener(settle_heap)
     return loading
 
 

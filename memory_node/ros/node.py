@@ -31,7 +31,6 @@ from memory_node.ingest.parameters import Parameters
 from memory_node.memory import Memory
 from memory_node.protocols import Embedder
 from memory_node.rooms import preload
-from memory_node.ros import heap
 from memory_node.ros.clocks import CLOCK_TOPIC, RosClock, SilentClockWatch
 from memory_node.ros.conversion import job_message, stamp_ns, status_message
 from memory_node.ros.declare import check_changes, database_path, declare, follow_changes
@@ -142,7 +141,6 @@ class MemoryNode(LifecycleNode):
         with self._transition:
             self._open = _Open(self)
             self.get_logger().info(f"memory in {self._open.memory.settings.db_path}")
-            heap.settle()
             if not self.parameters["layers"]:
                 self.get_logger().warning("layers: none is given, so only store_specific_memory brings anything in")
 
