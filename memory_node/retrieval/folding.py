@@ -15,6 +15,9 @@ from memory_node.index.view import RowFilter, Slots, View
 SAME_PLACE = 0.5
 """m: rows of one text nearer to each other than this, or all without a place, are told as one."""
 
+_DONE = np.iinfo(np.int64).max
+_UNKNOWN = -1e300  # an x that nothing has
+
 
 @dataclass(frozen=True)
 class Fold:
@@ -74,25 +77,37 @@ def _passing(view: View, rows: RowFilter, ids: Sequence[int]) -> Slots:
 def _folds(view: View, slots: Slots, order: NDArray[np.int64], most: int) -> list[Fold]:
     """At most `most` folds of rows, led by their first by order (ns); of equals by the newest id."""
     columns = view.columns
-    ids = columns["id"][slots]
-    places = np.stack([columns[name][slots] for name in "xyz"], axis=1)
-    unknown = np.isnan(places[:, 0])
-    places[unknown] = 0.0
-    said = columns["text"][slots].astype(np.int64) << 32 | columns["layer"][slots].astype(np.int64) << 16
-    said |= columns["map"][slots].astype(np.int64) << 1 | unknown
+    ids, x, order = columns["id"][slots], columns["x"][slots], order.copy()
+    x[np.isnan(x)] = _UNKNOWN
     folds: list[Fold] = []
     while len(slots) and len(folds) < most:
         equal = np.flatnonzero(order == order.min())
         lead = equal[ids[equal].argmax()] if len(equal) > 1 else equal[0]
-        apart = places - places[lead]
-        same = (said == said[lead]) & (np.einsum("ij,ij->i", apart, apart) <= SAME_PLACE**2)
+        if order[lead] == _DONE:
+            break
+        # By one axis first: few of many rows are left to be looked at in full.
+        close = np.flatnonzero(np.abs(x - x[lead]) <= SAME_PLACE)
+        close = close[order[close] != _DONE]
+        same = close[_alike(view, slots[close], slots[lead])] if len(close) > 1 else close
         folds.append(_told(view, slots[lead], slots[same]))
-        left = ~same
-        slots, ids, order, places, said = slots[left], ids[left], order[left], places[left], said[left]
+        order[same] = _DONE
     return folds
+
+
+def _alike(view: View, slots: Slots, lead: np.int64) -> NDArray[np.bool_]:
+    """Whether rows say what one says, in the same layer and map, within SAME_PLACE; all unknown places are one."""
+    columns = view.columns
+    alike = np.ones(len(slots), dtype=bool)
+    for name in ("text", "layer", "map"):
+        alike &= columns[name][slots] == columns[name][lead]
+    if np.isnan(columns["x"][lead]):
+        return alike & np.isnan(columns["x"][slots])
+    return alike & (sum((columns[name][slots] - columns[name][lead]) ** 2 for name in "xyz") <= SAME_PLACE**2)
 
 
 def _told(view: View, lead: np.int64, slots: Slots) -> Fold:
     columns = view.columns
+    if len(slots) == 1:
+        return Fold(*(int(columns[name][lead]) for name in ("id", "repeats", "stamp", "last_stamp")))
     span = int(columns["stamp"][slots].min()), int(columns["last_stamp"][slots].max())
     return Fold(int(columns["id"][lead]), int(columns["repeats"][slots].sum()), *span)
