@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 
 from memory_node.retrieval.stems import WORD, stem_of
@@ -29,8 +29,9 @@ def start_of(text: str, asked: str, room: int) -> int:
     if not found:
         return 0
     worth, first, last = _best(found, room)
+    said = Counter(stem for _, _, stem in found)
     # The beginning is as good where its own words are worth as much.
-    if _worth((stem for _, end, stem in found if end <= room), Counter(stem for _, _, stem in found)) >= worth:
+    if round(sum(1.0 / said[stem] for stem in {stem for _, end, stem in found if end <= room}), 6) >= worth:
         return 0
     begins = [match.end() for match in _BEGIN.finditer(text, 0, first + 1) if match.end() <= first]
     sentence = begins[-1] if begins else 0
@@ -44,24 +45,23 @@ def _best(found: Sequence[Found], room: int) -> tuple[float, int, int]:
     """
     said = Counter(stem for _, _, stem in found)
     inside: Counter[str] = Counter()
-    best, after = (0.0, -room), 0
+    best, after, worth = (0.0, -room), 0, 0.0
     first, last = found[0][0], found[0][1]
     for number, (place, _, stem) in enumerate(found):
         while after < len(found) and found[after][1] <= place + room:
-            inside[found[after][2]] += 1
+            newer = found[after][2]
+            worth += 0.0 if inside[newer] else 1.0 / said[newer]
+            inside[newer] += 1
             after += 1
-        worth = _worth((stem for stem, count in inside.items() if count), said)
-        if after > number and worth >= best[0]:
+        rated = round(worth, 6)
+        if after > number and rated >= best[0]:
             # The first place of each; words that come again later do not make it longer.
             end = max({stem: end for _, end, stem in reversed(found[number:after])}.values())
-            if (worth, place - end) > best:
-                best, first, last = (worth, place - end), place, end
+            if (rated, place - end) > best:
+                best, first, last = (rated, place - end), place, end
         inside[stem] -= 1
+        worth -= 0.0 if inside[stem] else 1.0 / said[stem]
     return best[0], first, last
-
-
-def _worth(stems: Iterable[str], said: Counter[str]) -> float:
-    return round(sum(1.0 / said[stem] for stem in sorted(set(stems))), 6)
 
 
 @lru_cache(maxsize=64)  # a list is put in words again with less room

@@ -113,10 +113,12 @@ def standing_in(conn: sqlite3.Connection, ids: Iterable[int]) -> list[int]:
     ids = list(ids)
     if not ids:
         return []
-    sql = f"""SELECT value FROM json_each(?) AS given WHERE EXISTS (
+    any_archived = conn.execute(f"SELECT EXISTS (SELECT 1 FROM node WHERE tier = {int(Tier.ARCHIVED)})").fetchone()[0]
+    # Without that every member of a gist of which none is archived is looked at.
+    sql = f"""SELECT value FROM json_each(?) AS given WHERE ({any_archived} AND EXISTS (
                   SELECT 1 FROM edge JOIN node ON node.id = target
                   WHERE source = given.value AND type = {int(EdgeType.SUMMARIZES)} AND tier = {int(Tier.ARCHIVED)}
-              ) OR NOT EXISTS (
+              )) OR NOT EXISTS (
                   SELECT 1 FROM edge WHERE source = given.value AND type = {int(EdgeType.SUMMARIZES)}
               ) ORDER BY given.key"""
     return [row[0] for row in conn.execute(sql, (id_table(ids),))]
