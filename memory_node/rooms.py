@@ -33,7 +33,7 @@ from memory_node.ingest.repeats import Held, Sought
 from memory_node.ingest.situation import Situation, map_name
 from memory_node.ingest.track import PositionTrack
 from memory_node.ingest.writer import BatchWriter
-from memory_node.retrieval import naming
+from memory_node.retrieval import concepts, naming
 from memory_node.retrieval.chunks import split
 from memory_node.retrieval.search import Searcher
 from memory_node.storage import episodes, nodes, sessions, usage, vectors
@@ -143,7 +143,7 @@ class Rooms:
 
     def _build_writers(self, summarizer: Summarizer | None) -> None:
         self.db.add_listener(self.projections.catch_up)
-        self.entities = EntityTracker(self.settings, self._label_vectors)
+        self.entities = EntityTracker(self.settings, self._label_vectors, concepts.other_names)
         self.writer = BatchWriter(self.db, self.settings, self.entities, self._given_model, self.clock.now_ns)
         self.buffer = WorkingBuffer(self.writer.write, self.settings)
         self.recorder = Recorder(self.buffer, self.situation, self.settings, self.db.new_id, self._dim, self._stored)
@@ -163,7 +163,7 @@ class Rooms:
         self.runner = JobRunner(context, self._jobs(), self.settings().consolidation_interval)
 
     def _jobs(self) -> list[Job]:
-        return standard_jobs(self.recalls, [MergeEntities(), NameThings(self.entities)])
+        return standard_jobs(self.recalls, [MergeEntities(concepts.other_names), NameThings(self.entities)])
 
     def close(self) -> None:
         """Commit what waits, save the caches, close the database."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from memory_node.errors import InvalidArgument, shown
 from memory_node.graph import NO_ID, EdgeType, Node, PositionSource
 from memory_node.housekeeping.runtime import JobContext, StepResult
 from memory_node.ingest import association, presence
-from memory_node.ingest.entity_table import ELSEWHERE
+from memory_node.ingest.entity_table import ELSEWHERE, no_names
 from memory_node.storage import edges, entities, jobs, nodes, vectors
 from memory_node.storage.entities import EntityState
 
@@ -39,7 +39,9 @@ class MergeEntities:
 
     name = "merge_entities"
 
-    def __init__(self) -> None:
+    def __init__(self, other_names: Callable[[str], Iterable[str]] = no_names) -> None:
+        """other_names: the other names that a label's thing has, whatever their vectors."""
+        self._names = other_names
         self._cursor: dict[str, Any] | None = None
         self._unsaved = 0
 
@@ -48,7 +50,7 @@ class MergeEntities:
             cursor = self._cursor or {"revision": 0, "id": 0, **jobs.cursor(conn, self.name)}
             if context.dry_run:
                 return self._dry_run(conn, context, cursor)
-            pairs, cursor, scanned, done = _compared(conn, context, cursor)
+            pairs, cursor, scanned, done = self._compared(conn, context, cursor)
         wrote = 0
         self._unsaved += scanned
         if pairs or self._unsaved >= SAVE_EVERY:
@@ -58,16 +60,33 @@ class MergeEntities:
         self._cursor = cursor
         return StepResult(scanned, wrote, done)
 
-    @staticmethod
-    def _dry_run(conn: sqlite3.Connection, context: JobContext, cursor: dict[str, Any]) -> StepResult:
+    def _dry_run(self, conn: sqlite3.Connection, context: JobContext, cursor: dict[str, Any]) -> StepResult:
         """Go all the way in one installment: how far it came is kept nowhere."""
         found: dict[tuple[int, int], None] = {}
         scanned, done = 0, False
         while not done and not context.closing.is_set():
-            pairs, cursor, count, done = _compared(conn, context, cursor)
+            pairs, cursor, count, done = self._compared(conn, context, cursor)
             found.update(dict.fromkeys((min(pair), max(pair)) for pair in pairs))
             scanned += count
         return StepResult(scanned, found=tuple(found))
+
+    def _compared(
+        self, conn: sqlite3.Connection, context: JobContext, cursor: dict[str, Any]
+    ) -> tuple[list[tuple[int, int]], dict[str, Any], int, bool]:
+        """Return pairs among the next changed entities, the cursor after them, how many rows were read, whether all."""
+        settings = context.settings()
+        changed = entities.changed_since(conn, cursor["revision"], cursor["id"], BATCH)
+        labels = {label for _, _, label in changed if label is not None}
+        kin = _kin_labels(conn, labels, settings.entity_similarity_threshold, self._names)
+        pairs: list[tuple[int, int]] = []
+        for number, (revision, id_, label) in enumerate(changed, start=1):
+            cursor = {"revision": revision, "id": id_}
+            if label is None:
+                continue
+            pairs += _duplicates(conn, id_, kin[label], settings.entity_gate_measured)
+            if context.should_yield() and not context.dry_run:
+                return pairs, cursor, number, number == len(changed) < BATCH
+        return pairs, cursor, len(changed), len(changed) < BATCH
 
     def _merge(self, tx: Transaction, pairs: Iterable[tuple[int, int]], gate: float, cursor: dict[str, Any]) -> int:
         merged = 0
@@ -137,38 +156,25 @@ def checked_ids(argument: str, ids: Iterable[int]) -> set[int]:
     return {int(id_) for id_ in given}
 
 
-def _kin_labels(conn: sqlite3.Connection, labels: set[str], threshold: float) -> dict[str, list[str]]:
+def _kin_labels(
+    conn: sqlite3.Connection, labels: set[str], threshold: float, other_names: Callable[[str], Iterable[str]]
+) -> dict[str, list[str]]:
     """Return, for each label, the labels of entities that may name the same thing, itself among them."""
     if not labels:
         return {}
     model = vectors.active_model(conn)
-    known = vectors.of_bodies(conn, model.id, entities.labels(conn)) if model is not None else {}
+    there = set(entities.labels(conn))
+    known = vectors.of_bodies(conn, model.id, there) if model is not None else {}
     names = list(known)
     matrix = np.stack([known[name] for name in names]) if names else np.empty((0, 0), dtype=np.float32)
-    found = {label: [label] for label in labels}
-    for label in labels & known.keys():
-        near = [names[i] for i in np.flatnonzero(matrix @ known[label] >= threshold) if names[i] != label]
-        found[label] += [name for name in near if association.may_be_one(label, name)]
+    found = {}
+    for label in labels:
+        near = there.intersection(other_names(label))
+        if label in known:
+            near.update(names[i] for i in np.flatnonzero(matrix @ known[label] >= threshold))
+        kin = sorted(name for name in near if name != label and association.may_be_one(label, name))
+        found[label] = [label, *kin]
     return found
-
-
-def _compared(
-    conn: sqlite3.Connection, context: JobContext, cursor: dict[str, Any]
-) -> tuple[list[tuple[int, int]], dict[str, Any], int, bool]:
-    """Return pairs among the next changed entities, the cursor after them, how many rows were read, and whether all."""
-    settings = context.settings()
-    changed = entities.changed_since(conn, cursor["revision"], cursor["id"], BATCH)
-    labels = {label for _, _, label in changed if label is not None}
-    kin = _kin_labels(conn, labels, settings.entity_similarity_threshold)
-    pairs: list[tuple[int, int]] = []
-    for number, (revision, id_, label) in enumerate(changed, start=1):
-        cursor = {"revision": revision, "id": id_}
-        if label is None:
-            continue
-        pairs += _duplicates(conn, id_, kin[label], settings.entity_gate_measured)
-        if context.should_yield() and not context.dry_run:
-            return pairs, cursor, number, number == len(changed) < BATCH
-    return pairs, cursor, len(changed), len(changed) < BATCH
 
 
 def _duplicates(conn: sqlite3.Connection, id_: int, labels: Sequence[str], gate: float) -> list[tuple[int, int]]:

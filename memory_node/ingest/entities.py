@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from memory_node.graph import NO_ID, EdgeType, Look, PositionSource
 from memory_node.ingest import association, looks, moves, presence
-from memory_node.ingest.entity_table import EntityTable, Kin
+from memory_node.ingest.entity_table import EntityTable, Kin, no_names
 from memory_node.ingest.presence import Sighting
 from memory_node.storage import edges, entities, meta, sessions
 
@@ -46,15 +46,17 @@ class EntityTracker:
     Args:
         settings: the settings of this moment.
         label_vectors: unit vectors (D,) of those labels that have one stored, read from SQLite.
+        other_names: the other names that a label's thing has, whatever their vectors.
     """
 
     def __init__(
         self,
         settings: Callable[[], Settings],
         label_vectors: Callable[[sqlite3.Connection, list[str]], dict[str, NDArray[np.float32]]],
+        other_names: Callable[[str], Iterable[str]] = no_names,
     ) -> None:
         self._settings = settings
-        self._kin = Kin(label_vectors)
+        self._kin = Kin(label_vectors, other_names)
         self._table: EntityTable | None = None
         self._layers: dict[str, set[str]] = {}
         self._map_id = ""

@@ -193,32 +193,51 @@ class EntityTable:
             self._columns[name] = np.concatenate([old, np.full((capacity - len(old), *shape), empty, dtype=type_)])
 
 
-class Kin:
-    """Which labels may name one thing, by the cosine of their vectors; a label without a vector is kin to itself."""
+def no_names(label: str) -> tuple[str, ...]:
+    """Return the other names of a label's thing where no vocabulary tells them: none."""
+    return ()
 
-    def __init__(self, read: Callable[[sqlite3.Connection, list[str]], dict[str, NDArray[np.float32]]]) -> None:
+
+class Kin:
+    """Which labels may name one thing: by the cosine of their vectors, or because they are names of the same.
+
+    Args:
+        names: the other names that a label's thing has, whatever their vectors.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[sqlite3.Connection, list[str]], dict[str, NDArray[np.float32]]],
+        names: Callable[[str], Iterable[str]],
+    ) -> None:
         self._read = read
+        self._names = names
+        self._labels: set[str] = set()
         self._vectors: dict[str, NDArray[np.float32]] = {}
         self._found: dict[tuple[str, float], list[str]] = {}
 
     def learn(self, conn: sqlite3.Connection, labels: Iterable[str]) -> None:
         """Read the vectors of labels that have none yet."""
         unknown = [label for label in labels if label not in self._vectors]
+        if not self._labels.issuperset(unknown):
+            self._labels.update(unknown)
+            self._found.clear()
         if unknown and (vectors := self._read(conn, unknown)):
             self._vectors.update(vectors)
             self._found.clear()
 
     def of(self, label: str, threshold: float) -> list[str]:
-        """Return the labels that may name the same thing, their cosine at least threshold; label itself first."""
+        """Return the labels that may name the same thing, by name or with a cosine of at least threshold, itself first.
+        """
         known = self._found.get((label, threshold))
         if known is None:
             known = self._found[label, threshold] = [label, *self._near(label, threshold)]
         return known
 
     def _near(self, label: str, threshold: float) -> list[str]:
-        if label not in self._vectors:
-            return []
-        names = list(self._vectors)
-        cosines = np.stack([self._vectors[name] for name in names]) @ self._vectors[label]
-        near = [name for name, cosine in zip(names, cosines, strict=True) if cosine >= threshold and name != label]
-        return [name for name in near if may_be_one(label, name)]
+        near = self._labels.intersection(self._names(label))
+        if label in self._vectors:
+            names = list(self._vectors)
+            cosines = np.stack([self._vectors[name] for name in names]) @ self._vectors[label]
+            near.update(name for name, cosine in zip(names, cosines, strict=True) if cosine >= threshold)
+        return sorted(name for name in near if name != label and may_be_one(label, name))

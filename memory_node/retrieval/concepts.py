@@ -262,6 +262,11 @@ def names(name: str) -> list[str]:
     return list(dict.fromkeys([name, *others]))
 
 
+def other_names(name: str) -> list[str]:
+    """Return the other names of what a name means, none of them said of something else as often: "sofa" of "couch"."""
+    return [] if name in HOMONYMS else [other for other in names(name) if other != name and other not in HOMONYMS]
+
+
 def same_word(a: str, b: str) -> bool:
     """Tell whether two names are the same but for a plural."""
     return a == b or a in singulars(b) or b in singulars(a)

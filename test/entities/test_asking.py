@@ -55,6 +55,17 @@ def test_an_article_is_no_part_of_a_name(house: tuple[Memory, FakeClock]) -> Non
     assert memory.entity_query("a mug").total == 1 and memory.locate("the chair").found
 
 
+def test_what_two_detectors_call_by_two_names_is_one_thing(house: tuple[Memory, FakeClock]) -> None:
+    memory, clock = house
+    for _ in range(3):
+        show(memory, clock, ("cup", (2.0, 0.0, 0.9)), ("sofa", (3.0, 1.0, 0.0)), at=FACING, times=1)
+        show(memory, clock, ("mug", (2.1, 0.0, 0.9)), ("couch", (3.0, 1.1, 0.0)), at=FACING, times=1)
+    assert [(entity.name, entity.sightings) for entity in memory.entity_query().entities] == [("cup", 6), ("sofa", 6)]
+    assert memory.entity_query("how many mugs").total == 1
+    show(memory, clock, ("cup", (2.0, 0.0, 0.9)), ("mug", (2.3, 0.0, 0.9)), at=FACING)
+    assert memory.entity_query("how many mugs").total == 2
+
+
 def test_another_colour_or_number_is_another_thing(house: tuple[Memory, FakeClock]) -> None:
     memory, clock = house
     show(memory, clock, ("blue mug", (2.0, 0.0, 0.9)), ("door 1", (3.0, 1.0, 0.0)), at=FACING)

@@ -18,6 +18,7 @@ from memory_node.housekeeping.entities import MergeEntities, split_entity
 from memory_node.housekeeping.name_things import NameThings
 from memory_node.housekeeping.runtime import JobContext, JobRunner
 from memory_node.protocols import READ_AT_ONCE, NamedThing, SummaryRow
+from memory_node.retrieval import concepts
 from memory_node.storage import edges, entities, nodes
 from memory_node.storage.database import Transaction
 
@@ -345,6 +346,17 @@ def test_words_that_turn_out_to_mean_the_same_are_merged(tmp_path: Path) -> None
         scene.db.write(embed)
         runner(scene).run("merge_entities")
         assert (scene.only().name, scene.only().sightings) == ("sofa", 4)
+
+
+def test_duplicates_by_two_names_of_one_thing_are_merged(scene: Scene) -> None:
+    for word in ("sofa", "couch"):
+        for _ in range(2):
+            scene.look((word, A))
+    assert runner(scene).run("merge_entities").wrote == 0
+    scene.look(("couch", A))
+    job = MergeEntities(concepts.other_names)
+    assert JobRunner(runner(scene).context, [job]).run("merge_entities").wrote == 1
+    assert (scene.only().name, scene.only().sightings) == ("sofa", 5)
 
 
 def test_named_things_belong_to_the_sentence_that_named_them(scene: Scene) -> None:

@@ -197,3 +197,8 @@ def test_names_that_nothing_was_tuned_on_are_not_in_the_vocabulary() -> None:
     names = {name for pair in naming_unseen.PAIRS for name in pair} | set(naming_unseen.ABSENT)
     assert (len(naming_unseen.PAIRS), len(naming_unseen.ABSENT)) == (40, 60)
     assert [name for name in sorted(names) if concepts.things(name)] == []
+
+
+def test_a_name_of_several_meanings_makes_no_two_labels_one() -> None:
+    assert "sofa" in concepts.other_names("couch") and "mug" in concepts.other_names("cups")
+    assert concepts.other_names("screen") == [] and "screen" not in concepts.other_names("monitor")
