@@ -69,7 +69,7 @@ def entity_query(
         if kind:
             things = things.where(np.isin(things.ids, entities.of_type(conn, [kind, *concepts.singulars(kind)])))
         if after is not None:
-            things = things.where(things.last_seen >= after)
+            things = things.where(_seen_since(things.last_seen, after, context.now_ns()))
         best = things.where(np.lexsort((things.ids, -things.last_seen, -things.fits))[:limit])
         fits = dict(zip(best.ids.tolist(), best.fits.tolist(), strict=True))
         found = tuple(replace(entity, score=fits[entity.id]) for entity in entities.get_many(conn, fits))
@@ -88,6 +88,11 @@ def _after(context: ToolContext, text: int | str | None) -> int | None:
     if text is None or text == "":
         return None
     return times.parse_time(text, context.now_ns(), context.settings.time_zone, "last_seen_after")
+
+
+def _seen_since(last_seen: NDArray[np.int64], after: int, now: int) -> NDArray[np.bool_]:
+    """Tell what was seen since; a time later than now is of an earlier clock, unless such a time is asked for."""
+    return (last_seen >= after) & ((last_seen <= now) | (after > now))
 
 
 def _fits(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from entities.scene import open_memory, show
-from support.fakes import FakeClock
+from support.fakes import SECOND, FakeClock
 
 from memory_node.memory import Memory
 
@@ -64,6 +64,19 @@ def test_what_two_detectors_call_by_two_names_is_one_thing(house: tuple[Memory, 
     assert memory.entity_query("how many mugs").total == 1
     show(memory, clock, ("cup", (2.0, 0.0, 0.9)), ("mug", (2.3, 0.0, 0.9)), at=FACING)
     assert memory.entity_query("how many mugs").total == 2
+
+
+def test_what_was_seen_before_the_clock_went_back_was_not_seen_just_now(house: tuple[Memory, FakeClock]) -> None:
+    memory, clock = house
+    for number in range(2):
+        clock.set(1000.0 + 1000.0 * number)
+        show(memory, clock, ("mug", (2.0, 0.0, 0.9)), ("vase", (3.0, 1.0, 0.9)), at=FACING)
+    clock.set(1500.0)
+    assert memory.check_clock() == "clock went back"
+    show(memory, clock, ("vase", (3.0, 1.0, 0.9)), at=FACING)
+    assert [entity.name for entity in memory.entity_query(last_seen_after="-1m").entities] == ["vase"]
+    assert [entity.name for entity in memory.entity_query(last_seen_after=1900 * SECOND).entities] == ["mug"]
+    assert {entity.name for entity in memory.entity_query().entities} == {"mug", "vase"}
 
 
 def test_another_colour_or_number_is_another_thing(house: tuple[Memory, FakeClock]) -> None:
