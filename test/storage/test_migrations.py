@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memory_node.errors import StorageError
-from memory_node.storage import nodes
+from memory_node.storage import nodes, usage
 from memory_node.storage.database import Database
 from memory_node.storage.migrations import APPLICATION_ID, Migration, migrate, migrations, version_of
 
@@ -36,6 +36,21 @@ def test_a_database_of_every_earlier_version_opens_with_its_rows(tmp_path: Path,
         ]
     assert db.new_id() == 8
     assert db.check() == []
+    db.close()
+
+
+def test_0002_a_block_of_recalls_begins_where_the_last_recall_was(tmp_path: Path) -> None:
+    at_version(tmp_path / "old.db", 1)
+    conn = sqlite3.connect(tmp_path / "old.db", isolation_level=None)
+    conn.execute("INSERT INTO usage (node_id, blocks, last_recalled) VALUES (7, 2, 1000)")
+    conn.close()
+    db = Database.open(tmp_path / "old.db")
+    db.write(lambda tx: usage.record(tx, {7: 1400}, block_ns=500))
+    with db.read() as conn:
+        assert [row[3:] for row in usage.of(conn, [7])] == [(2, 1400)]
+    db.write(lambda tx: usage.record(tx, {7: 1500}, block_ns=500))
+    with db.read() as conn:
+        assert [row[3:] for row in usage.of(conn, [7])] == [(3, 1500)]
     db.close()
 
 

@@ -187,8 +187,7 @@ CREATE INDEX entity_place_entity ON entity_place (entity_id, last_seen);
 CREATE TABLE usage (
     node_id INTEGER PRIMARY KEY,
     blocks INTEGER NOT NULL DEFAULT 0,
-    block_began INTEGER NOT NULL,          -- first recall of the last block, ns
-    last_recalled INTEGER NOT NULL         -- ns
+    last_recalled INTEGER NOT NULL
 );
 
 -- Durable state of each housekeeping job.
