@@ -112,7 +112,8 @@ def _unnumbered(label: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _head(name: str) -> str:
-    """What the vocabulary knows of a name without attributes before it: "chair" of "red chair"; else the name."""
+    """What the vocabulary knows of a name without attributes and numbers: "chair" of "red chair 2"; else the name."""
+    name = _unnumbered(name) or name
     if concepts.things(name):
         return name
     known = (head for before, head in _heads(name) if ATTRIBUTES.issuperset(before) and concepts.things(head))

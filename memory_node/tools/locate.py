@@ -64,6 +64,10 @@ class _Question:
     resolved: Resolved
     least: Thresholds
 
+    def anywhere(self) -> _Question:
+        """The same without a region."""
+        return replace(self, resolved=replace(self.resolved, center=None))
+
 
 def locate(context: ToolContext, concept: str, filter: Filter | None = None) -> LocateResult:
     """Return the likeliest place of something, and the other places it may be at.
@@ -91,7 +95,9 @@ def locate(context: ToolContext, concept: str, filter: Filter | None = None) -> 
     labels = _fits(context, question)
     with context.db.read() as conn:
         things = _things(context, conn, question, labels)
-        spoken = _elsewhere(conn, places.clusters(_texts(context, conn, question, things)), things)
+        # What was seen in a region and is known to be outside by now is not in the region.
+        known = things if resolved.center is None else _things(context, conn, question.anywhere(), labels)
+        spoken = _elsewhere(conn, places.clusters(_texts(context, conn, question, known)), things)
         halflife = context.settings.recency_halflife
         named = _named(conn, things, spoken, halflife)
         more = _more(conn, things)

@@ -9,6 +9,7 @@ import pytest
 from entities.scene import open_memory, show
 from support.fakes import SECOND, FakeClock
 
+from memory_node.graph import Filter
 from memory_node.memory import Memory
 
 FACING = (0.0, 0.0, 0.0)
@@ -64,6 +65,22 @@ def test_what_two_detectors_call_by_two_names_is_one_thing(house: tuple[Memory, 
     assert memory.entity_query("how many mugs").total == 1
     show(memory, clock, ("cup", (2.0, 0.0, 0.9)), ("mug", (2.3, 0.0, 0.9)), at=FACING)
     assert memory.entity_query("how many mugs").total == 2
+
+
+def test_what_moved_out_of_a_region_is_not_in_it(house: tuple[Memory, FakeClock]) -> None:
+    memory, clock = house
+    far, facing = (2.0, 10.0, 0.9), (0.0, 10.0, 0.0)
+    show(memory, clock, ("cup", (2.0, 0.0, 0.9)), ("vase", (2.0, -1.0, 0.9)), at=FACING)
+    show(memory, clock, ("shelf", (2.5, 10.0, 0.9)), at=facing)
+    show(memory, clock, ("cup", far), ("shelf", (2.5, 10.0, 0.9)), at=facing)
+    show(memory, clock, ("vase", (2.0, -1.0, 0.9)), at=FACING, times=6)
+    assert memory.entity_query("cup").entities[0].moved
+    here, there = Filter(center=(2.0, 0.0), radius=3.0), Filter(center=(2.0, 10.0), radius=3.0)
+    assert not memory.locate("cup", here).found
+    assert memory.locate("cup", there).place.position == pytest.approx(far)
+    memory.record("a cup of tea stands here", layer="scene", position=(0.0, 0.0, 0.0))
+    memory.flush()
+    assert memory.wait_embedded() and memory.locate("cup", here).found
 
 
 def test_what_was_seen_before_the_clock_went_back_was_not_seen_just_now(house: tuple[Memory, FakeClock]) -> None:

@@ -64,6 +64,8 @@ def test_what_a_question_asks_for(text: str, concept: str) -> None:
         ("red mug", "mug", 0.9, naming.KIND_OF),
         ("door 2", "door 1", 0.95, 0.0),
         ("door", "door 1", None, naming.KIND_OF),
+        ("door 2", "chair 2", 0.7, 0.0),
+        ("red door 2", "blue chair 2", 0.7, 0.0),
         ("couch", "sofa 12", None, naming.KIND_OF),
         ("chairs", "office chair 3", None, naming.KIND_OF),
         ("chair", "3", 0.5, 0.0),
