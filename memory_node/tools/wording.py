@@ -22,6 +22,8 @@ SHORT = 50
 """A text as long as this is quoted whole in a list of ten."""
 WHOLE = 1500
 """Characters of the text of a row that was asked for by its id."""
+LEAST = 12
+"""Characters that are quoted of a text at least."""
 MOST_LINES = 50
 """Lines that may fit at all."""
 T = TypeVar("T")
@@ -172,12 +174,14 @@ def told(head: str, things: Sequence[T], say: Callable[[T, int], str], more: str
         say: puts a thing in a line whose quoted text takes at most so many characters.
         most: characters that are quoted of a thing where there is room.
     """
-    first = min(most, max(24, (LONGEST - 120) // max(len(things), 1) - 125))
-    lines: list[str] = []
-    for room in (first, *(less for less in (40, 12) if less < first)):
+    room = min(most, max(24, (LONGEST - 120) // max(len(things), 1) - 125))
+    while True:
         lines = [say(thing, room) for thing in things[:MOST_LINES]]
-        if len(head) + len(more) + sum(len(line) + 6 for line in lines) <= LONGEST:
+        over = len(head) + len(more) + sum(len(line) + 6 for line in lines) - LONGEST
+        if over <= 0 or room <= LEAST:
             break
+        # Each gives up its share; where some texts are shorter than that it takes another turn.
+        room = max(LEAST, room - math.ceil(over / max(1, len(lines))))
     return listed(head, lines + [""] * (len(things) - len(lines)), more)
 
 
