@@ -13,8 +13,9 @@ LOOKED_AT = 20_000
 """Characters of a text that are looked through."""
 MOST = 500
 """Words of the query's that are looked at in a text."""
-Found = tuple[int, int, str]
-"""Begin and end of a word, and its stem."""
+Found = tuple[int, int, str, int]
+"""Begin and end of a word, its stem, and what it is worth: the less, the more often the text says it."""
+_WORTH = 1_000_000
 _BEGIN = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])\s*|\n+")
 
 
@@ -29,52 +30,56 @@ def start_of(text: str, asked: str, room: int) -> int:
     if not found:
         return 0
     worth, first, last = _best(found, room)
-    said = Counter(stem for _, _, stem in found)
     # The beginning is as good where its own words are worth as much.
-    if round(sum(1.0 / said[stem] for stem in {stem for _, end, stem in found if end <= room}), 6) >= worth:
+    if sum({stem: value for _, end, stem, value in found if end <= room}.values()) >= worth:
         return 0
     begins = [match.end() for match in _BEGIN.finditer(text, 0, first + 1) if match.end() <= first]
     sentence = begins[-1] if begins else 0
     return sentence if last - sentence < room - 1 else first
 
 
-def _best(found: Sequence[Found], room: int) -> tuple[float, int, int]:
+def _best(found: Sequence[Found], room: int) -> tuple[int, int, int]:
     """The words that are worth the most together and fit into the room: what they are worth, and from where to where.
 
     Of equals those that stand closest, then the first.
     """
-    said = Counter(stem for _, _, stem in found)
-    inside: Counter[str] = Counter()
-    best, after, worth = (0.0, -room), 0, 0.0
-    first, last = found[0][0], found[0][1]
-    for number, (place, _, stem) in enumerate(found):
-        while after < len(found) and found[after][1] <= place + room:
-            newer = found[after][2]
-            worth += 0.0 if inside[newer] else 1.0 / said[newer]
-            inside[newer] += 1
+    inside: dict[str, int] = {}
+    best, after, worth = (0, -room), 0, 0
+    first, last = found[0][:2]
+    for number, (place, _, stem, value) in enumerate(found):
+        while after < len(found) and (found[after][1] <= place + room or after == number):
+            _, _, newer, more = found[after]
+            worth += 0 if inside.get(newer) else more
+            inside[newer] = inside.get(newer, 0) + 1
             after += 1
-        rated = round(worth, 6)
-        if after > number and rated >= best[0]:
+        if worth >= best[0]:
             # The first place of each; words that come again later do not make it longer.
-            end = max({stem: end for _, end, stem in reversed(found[number:after])}.values())
-            if (rated, place - end) > best:
-                best, first, last = (rated, place - end), place, end
+            end = max({stem: end for _, end, stem, _ in reversed(found[number:after])}.values())
+            if (worth, place - end) > best:
+                best, first, last = (worth, place - end), place, end
         inside[stem] -= 1
-        worth -= 0.0 if inside[stem] else 1.0 / said[stem]
+        worth -= 0 if inside[stem] else value
     return best[0], first, last
 
 
 @lru_cache(maxsize=64)  # a list is put in words again with less room
 def _places(text: str, asked: str) -> list[Found]:
-    """Where the words asked for stand in a text: begin, end and stem of each."""
-    stems = {stem_of(word) for word in WORD.findall(asked.lower())}
-    # Stems keep how a word begins, so most words need not be stemmed.
-    heads = {stem[:2] for stem in stems if stem}
+    """Where the words asked for stand in a text."""
+    stems, word = _wanted(asked)
     found = []
-    for match in WORD.finditer(text.lower()):
-        word = match.group()
-        if word[:2] in heads and stem_of(word) in stems:
-            found.append((match.start(), match.end(), stem_of(word)))
+    for match in word.finditer(text.lower()):
+        stem = stem_of(match.group())
+        if stem in stems:
+            found.append((match.start(), match.end(), stem))
             if len(found) == MOST:
                 break
-    return found
+    said = Counter(stem for _, _, stem in found)
+    return [(begin, end, stem, _WORTH // said[stem]) for begin, end, stem in found]
+
+
+@lru_cache(maxsize=64)
+def _wanted(asked: str) -> tuple[frozenset[str], re.Pattern[str]]:
+    """The stems of the words asked for, and the words that begin as one of them does: stems keep that."""
+    stems = frozenset(stem_of(word) for word in WORD.findall(asked.lower())) - {""}
+    heads = "|".join(sorted({re.escape(stem[:2]) for stem in stems})) or "(?!)"
+    return stems, re.compile(rf"(?<![^\W_])(?:{heads})[^\W_]*")
