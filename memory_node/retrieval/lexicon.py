@@ -19,7 +19,7 @@ MOST = 262_144
 REMEMBERED = 4_194_304
 """Texts of common words that are remembered together, of those words that were asked for last; 16 MiB."""
 
-QUESTIONS = 32
+QUESTIONS = 16
 """Questions that are remembered as they were understood: answering one asks several times."""
 
 Ids = NDArray[np.int32]
@@ -54,18 +54,19 @@ class Lexicon:
         self._lock = threading.Lock()
         self._common: OrderedDict[str, Word] = OrderedDict()
         self._size = 0
-        self._understood: dict[Hashable, Any] = {}
+        self._understood: tuple[dict[str, Any], Hashable] = {}, None
 
-    def once(self, state: Hashable, understand: Callable[[], T]) -> T:
-        """Return what understanding a question, in a state of the database, gave or gives."""
-        known = self._understood
-        if state not in known:
-            understood = understand()
-            if len(known) >= QUESTIONS:
-                known = self._understood = {}
-            known[state] = understood
-            return understood
-        return cast(T, known[state])
+    def once(self, question: str, state: Hashable, understand: Callable[[], T]) -> T:
+        """Return what understanding a question gave or gives, in a state of the database.
+
+        Only questions of the latest state are remembered: what they hold of common words they share.
+        """
+        known, of = self._understood
+        if of != state or len(known) >= QUESTIONS:
+            known, _ = self._understood = {}, state
+        if question not in known:
+            known[question] = understand()
+        return cast(T, known[question])
 
     def word(self, conn: sqlite3.Connection, stem: str, word: str, total: int, epoch: int) -> Word:
         """Return what is known of a word, up to date with conn, of which are total and epoch.

@@ -83,8 +83,8 @@ def understand(conn: sqlite3.Connection, lexicon: Lexicon, text: str, count: int
     Args:
         count: number of texts, N.
     """
-    state = text, count, texts.given(conn), texts.epoch(conn)
-    return lexicon.once(state, lambda: _understand(conn, lexicon, *state))
+    state = count, texts.given(conn), texts.epoch(conn)
+    return lexicon.once(text, state, lambda: _understand(conn, lexicon, text, *state))
 
 
 def _understand(

@@ -195,8 +195,25 @@ def test_the_most_that_is_said_of_a_query_is_right_beyond_what_is_remembered(
         text_ids = [node.text_id or 0 for node in nodes.fetch(conn, ids)]
     whole = world.searcher.said("red mug", text_ids)
     monkeypatch.setattr(lexicon, "MOST", 15)
-    assert whole == world.searcher.said("red mug", text_ids)
+    assert whole == Searcher(world.db, world.projections).said("red mug", text_ids)
     assert min(whole[1].values()) < 0.5 and max(whole[1].values()) == 1.0
+
+
+def test_a_question_is_understood_once_and_old_ones_are_not_kept(world: World) -> None:
+    world.add("a red mug in the kitchen")
+    understood: list[str] = []
+
+    def ask(question: str, state: int) -> str:
+        return known.once(question, state, lambda: understood.append(question) or f"{question} {state}")
+
+    known = lexicon.Lexicon()
+    assert [ask("mug", 1), ask("mug", 1), ask("cup", 1), ask("mug", 2), ask("cup", 1)] == [
+        "mug 1", "mug 1", "cup 1", "mug 2", "cup 1",
+    ]  # fmt: skip
+    assert understood == ["mug", "cup", "mug", "cup"]
+    for number in range(100):
+        ask(f"cup {number}", 3)
+    assert len(known._understood[0]) <= lexicon.QUESTIONS
 
 
 def test_few_statements_however_many_rows_pass(world: World) -> None:
