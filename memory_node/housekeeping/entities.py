@@ -14,7 +14,7 @@ from memory_node.graph import NO_ID, EdgeType, Node, PositionSource
 from memory_node.housekeeping.runtime import JobContext, StepResult
 from memory_node.ingest import association, presence
 from memory_node.ingest.entity_table import ELSEWHERE, no_names
-from memory_node.storage import edges, entities, jobs, nodes, vectors
+from memory_node.storage import edges, entities, identity, jobs, nodes, vectors
 from memory_node.storage.entities import EntityState
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class MergeEntities:
     def _merge(self, tx: Transaction, pairs: Iterable[tuple[int, int]], gate: float, cursor: dict[str, Any]) -> int:
         merged = 0
         for pair in pairs:
-            found = entities.states_of(tx.conn, {entities.resolve(tx.conn, id_) for id_ in pair})
+            found = entities.states_of(tx.conn, {identity.resolve(tx.conn, id_) for id_ in pair})
             if len(found) == 2 and _one_thing(tx.conn, found[0], found[1], gate):
                 _merge(tx, *sorted(found, key=lambda state: (state.first_seen, state.id)))
                 merged += 1
@@ -110,7 +110,7 @@ def split_entity(tx: Transaction, id: int, observation_ids: Sequence[int]) -> in
     Raises:
         InvalidArgument: there is no such entity, or these are not some, but not all, of its sightings.
     """
-    id = entities.resolve(tx.conn, id) if _is_id(id) else NO_ID
+    id = identity.resolve(tx.conn, id) if _is_id(id) else NO_ID
     if not id:
         raise InvalidArgument("id", "there is no such entity")
     seen, given = set(entities.observations(tx.conn, id)), checked_ids("observation_ids", observation_ids)
@@ -119,7 +119,7 @@ def split_entity(tx: Transaction, id: int, observation_ids: Sequence[int]) -> in
     (old,) = entities.states_of(tx.conn, [id])
     (node,) = nodes.fetch(tx.conn, [id])
     new = _unseen(tx.new_id(), old)
-    origins = {id} | entities.split_from(tx.conn, id)
+    origins = {id} | identity.split_from(tx.conn, id)
     entities.insert(
         tx, new, frame=node.frame, map_id=node.map_id, split_from=origins
     )
@@ -196,7 +196,7 @@ def _one_thing(conn: sqlite3.Connection, a: EntityState, b: EntityState, gate: f
     lost = old.last_seen < new.first_seen and not new.tentative and old.missed == 0
     if a.source is not b.source or math.dist(a.position, b.position) > (max(NEAR, FAR * gate) if lost else NEAR):
         return False
-    return not entities.seen_together(conn, [(a.id, b.id)]) and not entities.were_split(conn, a.id, b.id)
+    return not entities.seen_together(conn, [(a.id, b.id)]) and not identity.were_split(conn, a.id, b.id)
 
 
 def _merge(tx: Transaction, keep: EntityState, gone: EntityState) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from memory_node.errors import InvalidArgument
 from memory_node.graph import EdgeType, Kind
 from memory_node.housekeeping.entities import checked_ids, resee
-from memory_node.storage import edges, entities, nodes
+from memory_node.storage import edges, entities, identity, nodes
 from memory_node.storage.ids import id_table
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def purge(tx: Transaction, ids: Iterable[int]) -> int:
         if kind not in (Kind.OBSERVATION, Kind.ENTITY):
             raise InvalidArgument("ids", f"{id_} is {kind.label}, allowed are observations and entities")
     rows = {id_ for id_, kind in kinds.items() if kind is Kind.OBSERVATION}
-    things = {entities.resolve(tx.conn, id_) for id_ in kinds.keys() - rows}
+    things = {identity.resolve(tx.conn, id_) for id_ in kinds.keys() - rows}
     showed = {source for source, _ in edges.pairs(tx.conn, rows, EdgeType.OBSERVED_IN)}
     for id_ in sorted(showed - things):
         left = set(entities.observations(tx.conn, id_)) - rows

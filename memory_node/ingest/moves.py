@@ -11,7 +11,7 @@ import numpy as np
 from memory_node.ingest import association
 from memory_node.ingest.entity_table import NEVER, EntityTable
 from memory_node.ingest.presence import GONE
-from memory_node.storage import entities
+from memory_node.storage import entities, identity
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -193,7 +193,7 @@ def _split(
 ) -> NDArray[np.bool_]:
     """Tell (newcomers, known) which of them somebody keeps apart."""
     ids = [[table.at(row).id for row in rows.tolist()] for rows in (newcomers, known)]
-    origins = entities.origins(tx.conn, [*ids[0], *ids[1]])
+    origins = identity.origins(tx.conn, [*ids[0], *ids[1]])
     if all(len(found) == 1 for found in origins.values()):
         return np.zeros((len(newcomers), len(known)), dtype=bool)
     return np.array([[not origins[new].isdisjoint(origins[old]) for old in ids[1]] for new in ids[0]])

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memory_node.graph import NO_ID, EdgeType, Entity, Kind, Node, Place, Position, PositionSource
-from memory_node.storage import edges, meta, nodes
+from memory_node.storage import edges, identity, meta, nodes
 from memory_node.storage.ids import id_table
 
 if TYPE_CHECKING:
@@ -36,8 +36,6 @@ _LOOKED_THROUGH = 200
 _EDITS = "entity_edits"
 _SHOWN_BY = "layers_of_label:"
 """Begin of the key under which the layers of a label are kept."""
-_SPLIT_FROM = "split_from"
-"""Key of an entity's metadata: ids of those that it, or one merged into it, was split from."""
 
 
 @dataclass(slots=True)
@@ -123,7 +121,7 @@ def insert(
             id=state.id, kind=Kind.ENTITY, layer="", text=state.label, text_id=None, stamp=state.first_seen,
             last_stamp=state.last_seen, repeats=state.sightings, position=state.position,
             position_source=state.source, frame=frame, map_id=map_id, confidence=state.confidence,
-            session_id=state.session_id, metadata={_SPLIT_FROM: origins} if origins else {},
+            session_id=state.session_id, metadata={identity.SPLIT_FROM: origins} if origins else {},
         ),
     )
     tx.conn.execute(
@@ -220,49 +218,17 @@ def absorb(tx: Transaction, keep: int, gone: int) -> None:
     labels = dict(tx.conn.execute("SELECT id, label FROM entity WHERE id IN (?, ?)", (keep, gone)).fetchall())
     if labels[keep] != labels[gone]:
         add_layers(tx, labels[keep], label_layers(tx.conn).get(labels[gone], ()))
-    if origins := split_from(tx.conn, gone):
-        nodes.update(tx, keep, metadata={_SPLIT_FROM: sorted(origins | split_from(tx.conn, keep))})
+    if origins := identity.split_from(tx.conn, gone):
+        nodes.update(tx, keep, metadata={identity.SPLIT_FROM: sorted(origins | identity.split_from(tx.conn, keep))})
     edges.move(tx, gone, keep)
     tx.conn.execute("UPDATE entity_place SET entity_id = ? WHERE entity_id = ?", (keep, gone))
     tx.conn.execute("UPDATE entity SET merged_into = ? WHERE id = ? OR merged_into = ?", (keep, gone, gone))
     nodes.archive(tx, [gone])
 
 
-def resolve(conn: sqlite3.Connection, id_: int) -> int:
-    """Return the id an entity goes by now: its own, or that of the one it was merged into; 0 when there is none."""
-    row = conn.execute("SELECT merged_into FROM entity WHERE id = ?", (id_,)).fetchone()
-    if row is None:
-        return NO_ID
-    return int(row[0]) or id_
-
-
-def split_from(conn: sqlite3.Connection, id_: int) -> set[int]:
-    """Return the ids of the entities that one was split from, by which these went then."""
-    row = conn.execute("SELECT metadata FROM node WHERE id = ? AND metadata IS NOT NULL", (id_,)).fetchone()
-    return set(json.loads(row[0]).get(_SPLIT_FROM, ())) if row else set()
-
-
-def origins(conn: sqlite3.Connection, ids: Iterable[int]) -> dict[int, set[int]]:
-    """Return, by id, the entities that somebody split it from, by which they go now, and itself.
-
-    Two that have one in common were split from each other, or from a third, and are kept apart.
-    """
-    found = {id_: {id_} for id_ in ids}
-    sql = "SELECT id, metadata FROM node WHERE id IN (SELECT value FROM json_each(?)) AND metadata IS NOT NULL"
-    for id_, metadata in conn.execute(sql, (id_table(found),)).fetchall():
-        found[id_].update(resolve(conn, origin) for origin in json.loads(metadata).get(_SPLIT_FROM, ()))
-    return found
-
-
-def were_split(conn: sqlite3.Connection, a: int, b: int) -> bool:
-    """Tell whether somebody split one of two entities from the other, or both from a third."""
-    found = origins(conn, (a, b))
-    return not found[a].isdisjoint(found[b])
-
-
 def get(conn: sqlite3.Connection, id_: int) -> Entity | None:
     """Return an entity with its history, also by the id of one that was merged into it; None when there is none."""
-    found = get_many(conn, [resolve(conn, id_)])
+    found = get_many(conn, [identity.resolve(conn, id_)])
     return found[0] if found else None
 
 
@@ -324,7 +290,7 @@ def tally(conn: sqlite3.Connection, ids: Iterable[int]) -> dict[str, Tally]:
 
 def observations(conn: sqlite3.Connection, entity_id: int) -> list[int]:
     """Return the ids of the observations that saw an entity, the smallest first."""
-    return edges.targets(conn, resolve(conn, entity_id), EdgeType.OBSERVED_IN)
+    return edges.targets(conn, identity.resolve(conn, entity_id), EdgeType.OBSERVED_IN)
 
 
 def sightings_since(conn: sqlite3.Connection, id_: int, stamp: int, shifts: Mapping[int, int]) -> int:

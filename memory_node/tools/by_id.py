@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from memory_node.retrieval import archived
-from memory_node.storage import entities, nodes
+from memory_node.storage import identity, nodes
 
 if TYPE_CHECKING:
     from memory_node.graph import Node
@@ -25,6 +25,6 @@ def id_in(asked: str) -> int | None:
 def row_of(context: ToolContext, id_: int, resolved: Resolved) -> Node | None:
     """Return the row of an id, None when there is none that passes. An entity merged into another is that one."""
     with context.db.read() as conn:
-        id_ = entities.resolve(conn, id_) or id_
+        id_ = identity.resolve(conn, id_) or id_
         found = nodes.fetch(conn, [id_]) if archived.passes(conn, id_, resolved) else []
     return found[0] if found else None

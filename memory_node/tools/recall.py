@@ -12,7 +12,7 @@ from memory_node.graph import EVENTS_LAYER, EdgeType, Entity, Filter, Gist, Kind
 from memory_node.ingest.association import normalise_label
 from memory_node.retrieval import concepts, naming, places, thresholds
 from memory_node.retrieval.ranking import SUMMARY, Ranked, distinct
-from memory_node.storage import edges, entities, gists, nodes
+from memory_node.storage import edges, entities, gists, identity, nodes
 from memory_node.tools import matches as as_matches
 from memory_node.tools import summaries as as_summaries
 from memory_node.tools.arguments import checked_limit, checked_query
@@ -181,7 +181,7 @@ def _things(conn: sqlite3.Connection, answers: Sequence[Ranked], place: LocateRe
     """Ids of the entities at the places, the likeliest first, and of those among the answers; with their relevance."""
     things: dict[int, float] = {}
     for there in (place.place, *place.alternatives):
-        if there is not None and (id_ := entities.resolve(conn, there.entity_id)):
+        if there is not None and (id_ := identity.resolve(conn, there.entity_id)):
             things[id_] = max(there.confidence, things.get(id_, 0.0))
     for answer in answers:
         if answer.node.kind is Kind.ENTITY:

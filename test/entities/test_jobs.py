@@ -19,7 +19,7 @@ from memory_node.housekeeping.name_things import NameThings
 from memory_node.housekeeping.runtime import JobContext, JobRunner
 from memory_node.protocols import READ_AT_ONCE, NamedThing, SummaryRow
 from memory_node.retrieval import concepts
-from memory_node.storage import edges, entities, nodes
+from memory_node.storage import edges, entities, identity, nodes
 from memory_node.storage.database import Transaction
 
 A, NEARBY = (2.0, 0.0, 0.5), (2.9, 0.0, 0.5)
@@ -100,9 +100,9 @@ def test_duplicates_become_one_by_the_weight_of_their_sightings(scene: Scene) ->
     assert cup.position == pytest.approx((2.0 + 0.9 * 2 / 8, 0.0, 0.5))
     assert scene.observations(first) == observations
     with scene.db.read() as conn:
-        assert entities.resolve(conn, second) == first
+        assert identity.resolve(conn, second) == first
         assert entities.get(conn, second) == cup
-        assert entities.resolve(conn, 999) == 0
+        assert identity.resolve(conn, 999) == 0
         assert [node.text for node in nodes.fetch(conn, [second])] == [None]
     assert scene.observations(second) == observations
 
