@@ -288,7 +288,9 @@ class EmbeddingQueue:
             self._db.write(lambda tx: vectors.activate(tx, model.id))
             self._model = replace(model, active=True)
             self._on_model(self._model)
-        while self._db.write(vectors.drop_stale):
+        with self._db.read() as conn:
+            stale = vectors.any_stale(conn)  # a transaction each time the backlog is empty would double the writer's
+        while stale and self._db.write(vectors.drop_stale):
             pass
 
 

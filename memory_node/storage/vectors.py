@@ -114,6 +114,11 @@ def activate(tx: Transaction, model_id: int) -> None:
     _retire(tx, "id <> ?", model_id)
 
 
+def any_stale(conn: sqlite3.Connection) -> bool:
+    """Whether there is a model that no longer ranks."""
+    return conn.execute("SELECT 1 FROM model WHERE state = ? LIMIT 1", (STALE,)).fetchone() is not None
+
+
 def drop_stale(tx: Transaction, limit: int = 2000) -> int:
     """Remove up to limit vectors of models that no longer rank; return how many, 0 when none is left."""
     stale = tx.conn.execute("SELECT id FROM model WHERE state = ?", (STALE,)).fetchall()

@@ -222,3 +222,17 @@ def memory_has_vectors_of(path: Path, model: str) -> bool:
     count = conn.execute(sql, (model,)).fetchone()[0]
     conn.close()
     return bool(count)
+
+
+def test_a_backlog_that_is_empty_costs_the_writer_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each commit wakes the embedding; what it finds nothing to do in must not commit again."""
+    with Memory.open(tmp_path / "robot.db", embedder=WordEmbedder(dim=32), clock=FakeClock()) as memory:
+        memory.record("a red chair", layer="scene")
+        memory.flush()
+        assert memory.wait_embedded(60.0)
+        db, works = memory._rooms.db, []
+        write = db.write
+        monkeypatch.setattr(db, "write", lambda work: works.append(work) or write(work))
+        for _ in range(5):
+            memory._rooms.embedding._work()
+        assert works == []
