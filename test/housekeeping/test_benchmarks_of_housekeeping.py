@@ -14,13 +14,9 @@ from benchmarks.robot_life import life
 
 @pytest.mark.timeout(900)
 def test_two_days_of_a_robot_leave_few_vectors_few_gists_and_nothing_raw() -> None:
-    """At half the rate of `make soak`, whose 2 rows a second take more than two minutes of a processor for two days.
-
-    Two thirds of that go to the entity graph, which is asked at each look what it should have shown. Places, hours and
-    sayings are those of the whole life, so gists, episodes and vectors come to the same.
-    """
-    days = soak.soak(2, rows_per_second=1.0)
-    assert [day.rows for day in days] == [86_688, 86_688]
+    """They take a processor some two minutes; the time that is allowed is for one that has other work."""
+    days = soak.soak(2)
+    assert [day.rows for day in days] == [173_088, 173_088]
     assert all(0 < day.new_gists <= soak.MAX_GISTS for day in days)
     assert all(day.vectors < 200 for day in days) and days[1].vectors < days[0].vectors * 2
     assert days[1].gist_vectors <= 2 * soak.MAX_GISTS
