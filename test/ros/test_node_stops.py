@@ -44,6 +44,7 @@ def test_f14_a_signal_during_housekeeping_of_thousands_of_rows_loses_none(
             "embedder": {"url": url, "model": embedder.name},
             "consolidation_window": 60.0,
             "consolidation_interval": 0.1,
+            "archive_after_seconds": 1e6,  # the texts are asked for below
         }
         with process(tmp_path, parameters) as node, peer() as other:
             ready(other, node)
