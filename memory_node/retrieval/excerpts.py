@@ -35,7 +35,8 @@ def start_of(text: str, asked: str, room: int) -> int:
         return 0
     begins = [match.end() for match in _BEGIN.finditer(text, 0, first + 1) if match.end() <= first]
     sentence = begins[-1] if begins else 0
-    return sentence if last - sentence < room - 1 else first
+    # A sentence is quoted from its beginning where that costs little.
+    return sentence if last - sentence < room - 1 or first - sentence <= room // 8 else first
 
 
 def _best(found: Sequence[Found], room: int) -> tuple[int, int, int]:
