@@ -71,7 +71,7 @@ def tf2(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 PARAMETERS: dict[str, Any] = {
     "layers": ["detections"],
     "detections": layer("/detections", "robot_memory/msg/DetectionArray"),
-    "frame_timeout": 5.0,
+    "frame_timeout": 60.0,
     "sensor_frames": {"camera": [0.5, 0.0, 1.0, 0.0, 0.0, 0.0]},
 }
 
@@ -101,6 +101,9 @@ def places(other: Peer) -> dict[str, tuple[float, float] | None]:
 def test_f23_a_transform_that_is_late_is_waited_for_and_one_that_never_comes_is_told(tmp_path: Path) -> None:
     with node_here(tmp_path, PARAMETERS) as node, peer() as other:
         assert isinstance(node._rooms.resolver, frames.TfFrames)
+        # What is sent before both sides know each other comes with a heartbeat, seconds later.
+        other.publisher("/tf", TransformStamped)
+        wait_until(lambda: node.count_publishers("/tf") == 1, "who sends transforms is known")
         now = time.time()
         other.publish("/detections", look("cup", "arm", now))
         wait_until(lambda: node._rooms.intake.waiting == 1, "it waits for its frame")
