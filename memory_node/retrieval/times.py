@@ -118,10 +118,8 @@ def zone_of(name: str) -> tzinfo:
 
 
 def local(stamp: int, time_zone: str) -> datetime:
-    """Return a stamp (ns) as a local time of the zone, to the microsecond; clamped to the years a datetime can hold."""
-    seconds = min(max(stamp // SECOND, -62_135_000_000), 253_402_000_000)
-    moment = datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(seconds=seconds, microseconds=stamp % SECOND // 1000)
-    return moment.astimezone(zone_of(time_zone))
+    """Return a stamp (ns) as a local time of the zone, to the second; clamped to the years a datetime can hold."""
+    return datetime.fromtimestamp(min(max(stamp // SECOND, -62_135_000_000), 253_402_000_000), zone_of(time_zone))
 
 
 def _iso(words: str, now: int, zone: tzinfo) -> _Span | None:

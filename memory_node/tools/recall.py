@@ -320,8 +320,8 @@ def _text(context: ToolContext, query: str, found: _Found, place: LocateResult) 
         lines.append(f"Other places: {_others(others, known)}")
     sections = (
         _Section("Things:", [words.entity(entity) for entity in found.entities], found.more_entities, 1),
-        _Section("Seen:", [words.match(match, ROOM, query) for match in found.matches], found.more_matches, 2),
-        _Section("Summaries:", [words.gist(gist, 2 * ROOM, query) for gist in found.gists], found.more_gists, 1),
+        _Section("Seen:", [words.match(match, query).within(ROOM) for match in found.matches], found.more_matches, 2),
+        _Section("Summaries:", [words.gist(gist, query).within(2 * ROOM) for gist in found.gists], found.more_gists, 1),
     )
     return "\n".join([*lines, *_fitted(sections, LONGEST - sum(len(line) + 1 for line in lines))])
 

@@ -51,7 +51,7 @@ def search_gists(
         tail = left_over(more, "raise limit, or narrow the filter", at_least=more == AHEAD)
         most = QUOTED if id_in(query) is None else WHOLE
         parts = best_parts(context, query, None, ((gist.id, gist.text) for gist in gists), SHORT)
-        text = told(head, gists, lambda one, room: words.gist(one, room, parts.get(one.id, query)), tail, most)
+        text = told(head, gists, lambda one: words.gist(one, parts.get(one.id, query)), tail, most)
     return SearchGistsResult(message=message, text=text + (f" ({message})" if message else ""), gists=gists)
 
 

@@ -59,6 +59,6 @@ def semantic_search(
         more = left_over(None if len(answers) > limit else 0, "raise limit, or narrow the filter")
         most = QUOTED if id_in(query) is None else WHOLE
         parts = best_parts(context, query, direction, ((match.id, match.text) for match in matches), SHORT)
-        text = told(head, matches, lambda one, room: words.match(one, room, parts.get(one.id, query)), more, most)
+        text = told(head, matches, lambda one: words.match(one, parts.get(one.id, query)), more, most)
     text += f" ({message})" if message else ""
     return SemanticSearchResult(message=message, text=text, matches=matches, plan=plan.as_dict() if explain else None)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from memory_node.graph import EVENTS_LAYER, Entity, Episode, Gist, Place, Pose, Position
 from memory_node.ingest.body import format_value
-from memory_node.retrieval.excerpts import start_of
+from memory_node.retrieval.excerpts import Excerpt
 from memory_node.retrieval.times import SECOND, local
 from memory_node.tools.results import BodyReading, Match
 
@@ -41,6 +41,18 @@ _UNSEEN = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ud800-\udfff\ufeff\U000e0000-\U000e007f]"
 )
 """Control characters, marks of direction, characters without width but for joiners, halves of pairs and tags."""
+
+
+class Line(NamedTuple):
+    """A line that quotes a text in as much room as there is: what stands before it, the text, and what stands after."""
+
+    before: str
+    text: Excerpt
+    after: str
+
+    def within(self, room: int) -> str:
+        """The line whose quoted text takes at most `room` characters."""
+        return f"{self.before}{excerpt(self.text, room)}{self.after}"
 
 
 class Wording:
@@ -78,11 +90,10 @@ class Wording:
         start = self.clock(first)
         return f"{self.ago(last)} ({start} to {end[11:] if end[:10] == start[:10] else end})"
 
-    def match(self, match: Match, room: int, asked: str = "") -> str:
-        """One match in a line whose quoted text takes at most `room` characters, about what was asked for."""
+    def match(self, match: Match, asked: str = "") -> Line:
+        """One match in a line that quotes its text about what was asked for."""
         name = match.layer if match.kind == "observation" else match.kind
-        said = f'"{excerpt(match.text, room, asked)}"' if match.text else "(archived)"
-        parts = [f"#{match.id} [{shortened(name, 40)}] {said}"]
+        parts = ['"' if match.text else "(archived)"]
         if match.position is not None:
             parts.append(place(match.position, match.frame, match.position_source))
         if match.distance is not None:
@@ -96,17 +107,18 @@ class Wording:
             parts.append(f"confidence {match.confidence:.2f}")
         if match.layer == EVENTS_LAYER:
             parts.append(f'what was near: recall "#{match.id}"')
-        return ", ".join(parts)
+        quote = '"' if match.text else ""
+        return Line(f"#{match.id} [{shortened(name, 40)}] {quote}", Excerpt(match.text, asked), ", ".join(parts))
 
-    def gist(self, gist: Gist, room: int, asked: str = "") -> str:
-        """One gist in a line whose quoted text takes at most `room` characters, about what was asked for."""
-        parts = [f'#{gist.id} [gist] "{excerpt(gist.text, room, asked)}"']
+    def gist(self, gist: Gist, asked: str = "") -> Line:
+        """One gist in a line that quotes its text about what was asked for."""
+        parts = ['"']
         if gist.position is not None:
             parts.append(f"{place(gist.position, gist.frame, 'observer')} within {gist.radius:.2f} m")
         parts += [self.span(gist.start, gist.end), f"of {counted(gist.observation_count, 'observation')}"]
         if gist.score > 0.0:
             parts.append(f"score {gist.score:.2f}")
-        return ", ".join(parts)
+        return Line(f'#{gist.id} [gist] "', Excerpt(gist.text, asked), ", ".join(parts))
 
     def entity(self, entity: Entity, room: int = 60) -> str:
         """One entity in a line."""
@@ -167,17 +179,18 @@ def listed(head: str, lines: Sequence[str], more: str = "", longest: int = LONGE
     return "\n".join([*kept, more] if more else kept)
 
 
-def told(head: str, things: Sequence[T], say: Callable[[T, int], str], more: str = "", most: int = QUOTED) -> str:
+def told(head: str, things: Sequence[T], say: Callable[[T], Line], more: str = "", most: int = QUOTED) -> str:
     """A list of things, each said in as much room as lets all of ten be told.
 
     Args:
-        say: puts a thing in a line whose quoted text takes at most so many characters.
+        say: puts a thing in a line.
         most: characters that are quoted of a thing where there is room.
     """
     room = min(most, max(24, (LONGEST - 120) // max(len(things), 1) - 125))
+    said = [say(thing) for thing in things[:MOST_LINES]]
     while True:
-        lines = [say(thing, room) for thing in things[:MOST_LINES]]
-        over = len(head) + len(more) + sum(len(line) + 6 for line in lines) - LONGEST
+        lines = [line.within(room) for line in said]
+        over = len(head) + len(more) + sum(map(len, lines)) + 6 * len(lines) - LONGEST
         if over <= 0 or room <= LEAST:
             break
         # Each gives up its share; where some texts are shorter than that it takes another turn.
@@ -198,14 +211,16 @@ def shortened(text: str, room: int) -> str:
 
     Signs that steer a terminal, turn the direction of writing or are not seen are shown as U+FFFD.
     """
-    line = _UNSEEN.sub("\ufffd", " ".join(text[: 4 * room + 80].split()))
+    line = " ".join(text[: 4 * room + 80].split())
+    if not line.isprintable():
+        line = _UNSEEN.sub("\ufffd", line)
     return line if len(line) <= room else line[: room - 1].rstrip() + "…"
 
 
-def excerpt(text: str, room: int, asked: str = "") -> str:
+def excerpt(text: Excerpt, room: int) -> str:
     """The text as by `shortened`, but from the sentence on that says most of the words asked for."""
-    start = start_of(text, asked, room) if asked else 0
-    return shortened(f"…{text[start:]}" if start else text, room)
+    start = text.start(room)
+    return shortened(f"…{text.text[start:]}" if start else text.text, room)
 
 
 def counted(number: int, thing: str) -> str:
@@ -230,7 +245,7 @@ def duration(seconds: float) -> str:
 
 def point(position: Sequence[float]) -> str:
     """Coordinates to 0.01 m; never a negative zero."""
-    return "(" + ", ".join(f"{round(value, 2) + 0.0:.2f}" for value in position) + ")"
+    return "(" + ", ".join([f"{round(value, 2) + 0.0:.2f}" for value in position]) + ")"
 
 
 def place(position: Position, frame: str, source: str) -> str:

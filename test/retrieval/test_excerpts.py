@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from memory_node.retrieval.excerpts import start_of
-from memory_node.tools.wording import excerpt
+from memory_node.retrieval.excerpts import Excerpt
+from memory_node.tools import wording
 
 FILLER = " ".join(f"Minutes of the meeting, paragraph {i}, nothing of note." for i in range(12))
 TEXT = f"{FILLER} The passport of Anna lies in the upper drawer. Nothing else of note was said."
+
+
+def excerpt(text: str, room: int, asked: str) -> str:
+    return wording.excerpt(Excerpt(text, asked), room)
 
 
 @pytest.mark.parametrize(
@@ -39,8 +43,8 @@ def test_the_closest_words_are_chosen_and_of_equals_the_first() -> None:
 
 
 def test_the_work_on_a_long_text_is_bounded() -> None:
-    assert start_of("x " * 500_000 + "passport", "passport", 80) == 0
-    assert start_of("passport " * 100_000, "passport", 80) == 0
+    assert Excerpt("x " * 500_000 + "passport", "passport").start(80) == 0
+    assert Excerpt("passport " * 100_000, "passport").start(80) == 0
 
 
 def test_a_common_word_before_the_sentence_takes_no_room() -> None:
