@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -46,6 +47,7 @@ black white red green blue yellow orange brown grey gray purple pink
 """
 OPPOSITES = tuple(frozenset(family.split()) for family in _OPPOSITES.split(";"))
 """Words of which a thing has one of a family for good; open and closed, full and empty are states, which change."""
+_OPPOSED = frozenset(word for family in OPPOSITES for word in family)
 _WALKERS = """
 person human pedestrian people man woman child kid boy girl baby visitor worker nurse patient customer
 dog cat puppy kitten animal pet robot
@@ -82,11 +84,19 @@ def may_be_one(label: str, other: str) -> bool:
 
 def differ(name: str, other: str) -> bool:
     """Tell whether two normalised names say different numbers, sides, colours and the like of their things."""
-    words, others = ({_SAME.get(word, word) for word in text.split()} for text in (name, other))
-    ids, other_ids = ({word for word in said if is_id(word)} for said in (words, others))
+    (ids, words), (other_ids, others) = _telling(name), _telling(other)
     if ids and other_ids and ids != other_ids:
         return True
+    if not words or not others:
+        return False
     return any(words & family and others & family and words & family != others & family for family in OPPOSITES)
+
+
+@lru_cache(maxsize=4096)
+def _telling(name: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The words of a name that tell its thing from others of the kind: ids, and those that have an opposite."""
+    words = {_SAME.get(word, word) for word in name.split()}
+    return frozenset(filter(is_id, words)), frozenset(words & _OPPOSED)
 
 
 def is_id(word: str) -> bool:

@@ -7,7 +7,7 @@ down here: names of one thing are divided by slashes, things by semicolons. A na
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 
 _THINGS = """
 refrigerator / fridge / icebox / fridge freezer; freezer / deep freezer; oven / stove / cooker; stove / cooker /
@@ -234,6 +234,11 @@ def _parsed(text: str) -> tuple[tuple[str, ...], ...]:
 
 
 @cache
+def _rooms() -> frozenset[str]:
+    return frozenset(name for names in _parsed(_ROOMS) for name in names)
+
+
+@cache
 def _numbers() -> dict[str, frozenset[int]]:
     found: dict[str, set[int]] = {}
     for number, names in enumerate(groups()):
@@ -242,6 +247,7 @@ def _numbers() -> dict[str, frozenset[int]]:
     return {name: frozenset(numbers) for name, numbers in found.items()}
 
 
+@lru_cache(maxsize=4096)
 def things(name: str) -> frozenset[int]:
     """Return the things that a normalised name, or its singular, may mean, as numbers; none when it isn't known."""
     numbers = _numbers()
@@ -253,7 +259,7 @@ def things(name: str) -> frozenset[int]:
 
 def is_room(name: str) -> bool:
     """Tell whether a normalised name means a kind of room, which what stands in it tells as well as its name does."""
-    return any(name in names for names in _parsed(_ROOMS))
+    return name in _rooms()
 
 
 def names(name: str) -> list[str]:
@@ -272,7 +278,8 @@ def same_word(a: str, b: str) -> bool:
     return a == b or a in singulars(b) or b in singulars(a)
 
 
-def singulars(name: str) -> list[str]:
+@lru_cache(maxsize=4096)
+def singulars(name: str) -> tuple[str, ...]:
     """Return what a name may be the plural of, "office chair" of "office chairs"; some of it is no word."""
     before, last = name[: name.rfind(" ") + 1], name[name.rfind(" ") + 1 :]
     forms = [before + one for many, one in _IRREGULAR.items() if last == many]
@@ -285,4 +292,4 @@ def singulars(name: str) -> list[str]:
         forms.append(name[:-3] + "y")
     if name.endswith("ves"):
         forms += [name[:-3] + "f", name[:-3] + "fe"]
-    return forms
+    return tuple(forms)

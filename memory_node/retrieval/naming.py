@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -68,40 +68,64 @@ def fit(concept: str, label: str, cosine: float | None, threshold: float) -> flo
     Args:
         concept, label: normalised. cosine: of both, None when it isn't known. threshold: least cosine that is believed.
     """
+    said = fit_of_words(concept, label)
+    return _fit_of_meaning(concept, label, cosine, threshold) if said is None else said
+
+
+def fit_of_words(concept: str, label: str) -> float | None:
+    """Return what `fit` does, None where it is the cosine that decides."""
     if concepts.same_word(concept, label):
         return EXACT
     if differ(concept, label):
         return 0.0
-    if (bare := _unnumbered(label)) and bare != label and not any(map(is_id, concept.split())):
-        return min(KIND_OF, fit(concept, bare, cosine, threshold))
+    if bare := _without_number(concept, label):
+        said = fit_of_words(concept, bare)
+        return None if said is None else min(KIND_OF, said)
     asked, known = concepts.things(concept), concepts.things(label)
     if asked & known:
         return OTHER_NAME
     more, of_label = _more_said(concept, label)
     if more:
-        sure = ATTRIBUTES.issuperset(more) or (of_label or not asked) and _is_kind(of_label, cosine, threshold + SURER)
-        return KIND_OF if sure and OTHER_KIND.isdisjoint(more) else 0.0
+        if not OTHER_KIND.isdisjoint(more):
+            return 0.0
+        if ATTRIBUTES.issuperset(more):
+            return KIND_OF
+        return None if of_label or not asked else 0.0
     if asked and known:
         return 0.0
+    return KIND_OF if asked & concepts.things(_head(label)) else None
+
+
+def _fit_of_meaning(concept: str, label: str, cosine: float | None, threshold: float) -> float:
+    if bare := _without_number(concept, label):
+        return min(KIND_OF, _fit_of_meaning(concept, bare, cosine, threshold))
+    more, of_label = _more_said(concept, label)
+    if more:
+        return KIND_OF if _is_kind(of_label, cosine, threshold + SURER) else 0.0
     head, other = _head(concept), _head(label)
-    if asked & concepts.things(other):
-        return KIND_OF
     if concepts.things(head) and concepts.things(other) and (head, other) != (concept, label):
         cosine = cosine if fit(head, other, None, threshold) else None
     return cosine if cosine is not None and cosine >= threshold else 0.0
 
 
-def _more_said(concept: str, label: str) -> tuple[list[str], bool]:
+def _more_said(concept: str, label: str) -> tuple[Sequence[str], bool]:
     """The words that one name has before the other, and whether it is the label that has them.
 
     There are none when neither is the other with more said.
     """
-    of_label = next((before for before, head in _heads(label) if concepts.same_word(concept, head)), [])
+    of_label = next((before for before, head in _heads(label) if concepts.same_word(concept, head)), ())
     if of_label:
         return of_label, True
-    return next((before for before, head in _heads(concept) if _means(head, label)), []), False
+    return next((before for before, head in _heads(concept) if _means(head, label)), ()), False
 
 
+def _without_number(concept: str, label: str) -> str:
+    """The label without the number at its end, "" when it has none, or the concept has one too."""
+    bare = _unnumbered(label)
+    return "" if bare == label or any(map(is_id, concept.split())) else bare
+
+
+@lru_cache(maxsize=4096)
 def _unnumbered(label: str) -> str:
     """The label without the numbers or letters at its end: "office chair" of "office chair 3"."""
     words = label.split()
@@ -120,10 +144,11 @@ def _head(name: str) -> str:
     return next(known, name)
 
 
-def _heads(name: str) -> Iterator[tuple[list[str], str]]:
-    """Yield the words before and the name that is left of them: "chair" of "red office chair" among others."""
+@lru_cache(maxsize=4096)
+def _heads(name: str) -> tuple[tuple[Sequence[str], str], ...]:
+    """The words before and the name that is left of them: "chair" of "red office chair" among others."""
     words = name.split()
-    return ((words[:i], " ".join(words[i:])) for i in range(1, len(words)))
+    return tuple((words[:i], " ".join(words[i:])) for i in range(1, len(words)))
 
 
 def _is_kind(of_label: bool, cosine: float | None, least: float) -> bool:

@@ -60,6 +60,14 @@ def id_of(conn: sqlite3.Connection, body: str) -> int | None:
     return None if row is None else int(row[0])
 
 
+def ids_of(conn: sqlite3.Connection, bodies: Iterable[str]) -> dict[str, int]:
+    """Return the ids of texts, given as they read; those that are not stored are left out."""
+    digests = {_digest(body): body for body in bodies}
+    marks = ",".join("?" * len(digests))
+    rows = conn.execute(f"SELECT digest, id FROM text WHERE digest IN ({marks})", tuple(digests))
+    return {digests[digest]: id_ for digest, id_ in rows}
+
+
 def bodies(conn: sqlite3.Connection, ids: Iterable[int]) -> dict[int, str]:
     """Return the texts by id; ids that are no text are left out."""
     sql = "SELECT id, body FROM text WHERE id IN (SELECT value FROM json_each(?))"

@@ -188,7 +188,7 @@ def best_part(conn: sqlite3.Connection, model_id: int, text_id: int, vector: NDA
 
 def of_bodies(conn: sqlite3.Connection, model_id: int, bodies: Iterable[str]) -> dict[str, NDArray[np.float32]]:
     """Return the vector (D,) of each of the texts, given as they read, that has one."""
-    known = {body: text_id for body in set(bodies) if (text_id := texts.id_of(conn, body)) is not None}
+    known = texts.ids_of(conn, bodies)
     ids, found = of_texts(conn, model_id, known.values())
     by_id = dict(zip(ids.tolist(), found, strict=True))
     return {body: by_id[text_id] for body, text_id in known.items() if text_id in by_id}

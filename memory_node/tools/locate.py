@@ -135,12 +135,16 @@ def _fits(context: ToolContext, question: _Question) -> dict[str, float]:
     """Labels of entities that the concept names, and how well; nothing is read while names are embedded."""
     if int(Kind.ENTITY) not in question.resolved.kinds:
         return {}
+    concept = question.concept
     with context.db.read() as conn:
-        labels = entities.labels(conn)
-        plain = naming.cosines(conn, context.searcher.model, question.vector, labels)
-    cosines = naming.sharpened(context.embed_names, question.concept, plain)
-    fits = {label: naming.fit(question.concept, label, cosines.get(label), question.least.label) for label in labels}
-    return {label: fit for label, fit in fits.items() if fit > 0.0}
+        said = {label: naming.fit_of_words(concept, label) for label in entities.labels(conn)}
+        unsaid = [label for label, fit in said.items() if fit is None]
+        # Of a name that the vocabulary lacks all labels are compared: those nearest are looked at more closely.
+        compared = unsaid if concepts.things(concept) else said
+        plain = naming.cosines(conn, context.searcher.model, question.vector, compared) if unsaid else {}
+    cosines = naming.sharpened(context.embed_names, concept, plain)
+    fits = {label: naming.fit(concept, label, cosines.get(label), question.least.label) for label in unsaid}
+    return {label: fit for label, fit in {**said, **fits}.items() if fit}
 
 
 def _things(context: ToolContext, conn: sqlite3.Connection, question: _Question, labels: dict[str, float]) -> Things:

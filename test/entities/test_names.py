@@ -97,6 +97,15 @@ def test_what_a_question_asks_for(text: str, concept: str) -> None:
 )
 def test_how_well_a_label_fits(concept: str, label: str, cosine: float | None, fit: float) -> None:
     assert naming.fit(concept, label, cosine, 0.6) == fit
+    if (said := naming.fit_of_words(concept, label)) is not None:
+        assert said == fit
+
+
+def test_words_leave_to_meaning_only_what_the_vocabulary_does_not_tell() -> None:
+    assert naming.fit_of_words("sofa", "couch 2") == naming.KIND_OF
+    assert naming.fit_of_words("oven", "fridge") == 0.0
+    assert naming.fit_of_words("cooling cabinet", "refrigerator") is None
+    assert naming.fit_of_words("chair", "zorb chair") is None
 
 
 def test_a_name_that_the_vocabulary_lacks_is_compared_with_all_names_of_a_label() -> None:

@@ -119,3 +119,10 @@ def test_the_word_index_ranks_and_stems_over_the_view_it_reads_from(db: Database
         assert ranked[0] == (ids[0], "a chair, chairs and a CHAIR")
         assert len(ranked) == 2
         assert conn.execute("SELECT cnt FROM text_terms WHERE term = 'chair'").fetchone() == (4,)
+
+
+def test_ids_of_texts_as_they_read(db: Database) -> None:
+    cup, sofa = db.write(lambda tx: texts.intern_many(tx, ["cup", "sofa"]))
+    with db.read() as conn:
+        assert texts.ids_of(conn, ["sofa", "cup", "lamp", "sofa"]) == {"cup": cup, "sofa": sofa}
+        assert texts.ids_of(conn, []) == {}
