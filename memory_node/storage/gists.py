@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from memory_node.graph import NO_ID, EdgeType, Gist, Kind, Node, PositionSource, Tier
@@ -73,12 +73,26 @@ def add_members(tx: Transaction, id_: int, member_ids: Sequence[int]) -> None:
     )
 
 
-def get_many(conn: sqlite3.Connection, ids: Iterable[int]) -> list[Gist]:
-    """Return gists in the order of ids, missing ones left out."""
-    wanted = list(ids)
+def get_many(
+    conn: sqlite3.Connection, ids: Iterable[int], scores: Mapping[int, float] | None = None
+) -> list[Gist]:
+    """Return gists in the order of ids, missing ones left out.
+
+    Args:
+        scores: what to give each as its score, by id; 0 where left out.
+    """
+    wanted, scores = list(ids), scores or {}
     sql = _SELECT + " WHERE g.id IN (SELECT value FROM json_each(?))"
-    found = {gist.id: gist for gist in _records(conn, sql, (id_table(wanted),))}
+    rows = conn.execute(sql, (id_table(wanted),)).fetchall()
+    found = {row[0]: _record(row, scores.get(row[0], 0.0)) for row in rows}
     return [found[id_] for id_ in wanted if id_ in found]
+
+
+def of_map(conn: sqlite3.Connection, ids: Iterable[int], name: str, most: int) -> list[int]:
+    """Return the first of the gists, in their order, that are of a map; at most `most`."""
+    sql = """SELECT node.id FROM json_each(?) AS given CROSS JOIN node ON node.id = given.value
+             LEFT JOIN map ON map.id = map_id WHERE ifnull(map.name, '') = ? ORDER BY given.key LIMIT ?"""
+    return [row[0] for row in conn.execute(sql, (id_table(ids), name, most))]
 
 
 def radii(conn: sqlite3.Connection, ids: Iterable[int]) -> dict[int, float]:
@@ -134,14 +148,10 @@ def keep_text(tx: Transaction, id_: int) -> None:
     tx.conn.execute("UPDATE gist SET rewrite = 0 WHERE id = ?", (id_,))
 
 
-def _records(conn: sqlite3.Connection, sql: str, parameters: Sequence[Any]) -> list[Gist]:
-    return [_record(row) for row in conn.execute(sql, tuple(parameters)).fetchall()]
-
-
-def _record(row: tuple[Any, ...]) -> Gist:
+def _record(row: tuple[Any, ...], score: float) -> Gist:
     id_, text, layers, start, end, count, x, y, z, frame, radius, episode_id, level, author, map_name = row
     return Gist(
         id=id_, text=text or "", layers=tuple(json.loads(layers)), start=start, end=end, observation_count=count,
         position=None if x is None else (x, y, z), frame=frame, radius=radius, episode_id=episode_id, level=level,
-        author=author, map_id=map_name or "",
+        author=author, score=score, map_id=map_name or "",
     )

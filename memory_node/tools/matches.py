@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from memory_node.graph import Gist, Kind, Node
@@ -63,7 +62,7 @@ def of_digest(conn: sqlite3.Connection, said: Sequence[Said]) -> tuple[Match, ..
 def ranked_gists(conn: sqlite3.Connection, answers: Iterable[Ranked]) -> tuple[Gist, ...]:
     """The gists among ranked answers, in their order, with their scores."""
     scores = {answer.node.id: answer.score for answer in answers if answer.node.kind is Kind.GIST}
-    return tuple(replace(gist, score=scores[gist.id]) for gist in gists.get_many(conn, scores))
+    return tuple(gists.get_many(conn, scores, scores))
 
 
 def _match(node: Node, **parts: Any) -> Match:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -84,10 +84,11 @@ class _Asked(NamedTuple):
 
 
 class _Section(NamedTuple):
-    """A part of the text: title, lines, results beyond these, and lines that it takes a turn."""
+    """A part of the text: title, lines, made when they are asked for, how many, results beyond, and lines a turn."""
 
     title: str
-    lines: Sequence[str]
+    lines: Iterator[str]
+    number: int
     more: _More
     turn: int
 
@@ -283,26 +284,24 @@ def _summaries(
         return []
     only = as_summaries.of_any_layer(conn, asked.resolved)
     scores = {answer.node.id: answer.score for answer in answers if answer.node.kind is Kind.GIST}
-    over = {
-        id_: SUMMARY * match.score
-        for match in reversed(matches)
-        for id_ in edges.sources(conn, match.node.id, EdgeType.SUMMARIZES)
-    }
+    # The best match of a summary comes last.
+    of_rows = {match.node.id: match.score for match in reversed(matches)}
+    over = {id_: SUMMARY * of_rows[row] for id_, row in edges.pairs(conn, of_rows, EdgeType.SUMMARIZES)}
     for id_ in context.searcher.passing(only, list(over)):
         scores.setdefault(id_, over[id_])
     if place is not None:
-        for gist in _of_place(context, conn, place, only):
-            scores.setdefault(gist.id, MERELY_THERE * place.confidence)
-    fitting = as_summaries.fitting(conn, scores, asked.resolved, asked.layers)
-    return sorted((replace(gist, score=scores[gist.id]) for gist in fitting), key=lambda gist: -gist.score)
+        for id_ in _of_place(context, conn, place, only):
+            scores.setdefault(id_, MERELY_THERE * place.confidence)
+    fitting = as_summaries.fitting(conn, scores, asked.resolved, asked.layers, scores)
+    return sorted(fitting, key=lambda gist: -gist.score)
 
 
-def _of_place(context: ToolContext, conn: sqlite3.Connection, place: Place, only: Resolved) -> list[Gist]:
+def _of_place(context: ToolContext, conn: sqlite3.Connection, place: Place, only: Resolved) -> list[int]:
     """The nearest summaries whose circle holds a place, as far as the places of observers tell."""
     apart = dict(context.searcher.near(place.position[:2], WIDEST, NEARBY, only))
-    near = gists.get_many(conn, apart)
-    holding = [g for g in near if g.map_id == place.map_id and apart[g.id] <= g.radius + SAME_PLACE]
-    return holding[:OF_PLACE]
+    radii = gists.radii(conn, apart)
+    holding = [id_ for id_, distance in apart.items() if id_ in radii and distance <= radii[id_] + SAME_PLACE]
+    return gists.of_map(conn, holding, place.map_id, OF_PLACE)
 
 
 def _text(context: ToolContext, query: str, found: _Found, place: LocateResult) -> str:
@@ -318,10 +317,13 @@ def _text(context: ToolContext, query: str, found: _Found, place: LocateResult) 
     others = _untold(place.alternatives, known)
     if others:
         lines.append(f"Other places: {_others(others, known)}")
+    things = (words.entity(entity) for entity in found.entities)
+    seen = (words.match(match, query).within(ROOM) for match in found.matches)
+    summaries = (words.gist(gist, query).within(2 * ROOM) for gist in found.gists)
     sections = (
-        _Section("Things:", [words.entity(entity) for entity in found.entities], found.more_entities, 1),
-        _Section("Seen:", [words.match(match, query).within(ROOM) for match in found.matches], found.more_matches, 2),
-        _Section("Summaries:", [words.gist(gist, query).within(2 * ROOM) for gist in found.gists], found.more_gists, 1),
+        _Section("Things:", things, len(found.entities), found.more_entities, 1),
+        _Section("Seen:", seen, len(found.matches), found.more_matches, 2),
+        _Section("Summaries:", summaries, len(found.gists), found.more_gists, 1),
     )
     return "\n".join([*lines, *_fitted(sections, LONGEST - sum(len(line) + 1 for line in lines))])
 
@@ -344,28 +346,25 @@ def _others(others: Sequence[Place], things: Mapping[int, Entity]) -> str:
 
 def _fitted(sections: Sequence[_Section], room: int) -> list[str]:
     """Lines of the sections, in turn until the room (characters) is full, with how many more there are of each."""
-    some = [section for section in sections if section.lines]
+    some = [section for section in sections if section.number]
     room -= sum(len(section.title) + len("\n- at least 99999 more\n") for section in some)
-    kept = [0] * len(some)
-    turns = _in_turn([_turns(at, section) for at, section in enumerate(some)])
-    full: set[int] = set()
-    for at, number in (line for turn in turns for line in turn):
-        cost = len(some[at].lines[number]) + 3
-        if at in full or cost > room:
-            full.add(at)
-            continue
-        room -= cost
-        kept[at] += 1
+    kept: list[list[str]] = [[] for _ in some]
+    waiting = list(range(len(some)))
+    while waiting:
+        for at in tuple(waiting):
+            for line in islice(some[at].lines, some[at].turn):
+                if len(line) + 3 > room:
+                    waiting.remove(at)
+                    break
+                room -= len(line) + 3
+                kept[at].append(f"- {line}")
+            else:
+                if len(kept[at]) == some[at].number:
+                    waiting.remove(at)
     told = []
-    for section, count in zip(some, kept, strict=True):
-        more = len(section.lines) - count + section.more.number
-        told += [section.title, *(f"- {line}" for line in section.lines[:count])]
+    for section, lines in zip(some, kept, strict=True):
+        told += [section.title, *lines]
+        more = section.number - len(lines) + section.more.number
         if more:
             told.append(f"- {'at least ' if section.more.at_least else ''}{more} more")
     return told
-
-
-def _turns(at: int, section: _Section) -> list[list[tuple[int, int]]]:
-    """The section's place and the numbers of its lines, turn by turn."""
-    numbers = range(len(section.lines))
-    return [[(at, number) for number in numbers[i : i + section.turn]] for i in numbers[:: section.turn]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -41,13 +41,20 @@ def of_any_layer(conn: sqlite3.Connection, resolved: Resolved) -> Resolved:
     return replace(resolved, kinds=(int(Kind.GIST),), layers=None, radius=radius)
 
 
-def fitting(conn: sqlite3.Connection, ids: Iterable[int], resolved: Resolved, names: Sequence[str]) -> list[Gist]:
+def fitting(
+    conn: sqlite3.Connection,
+    ids: Iterable[int],
+    resolved: Resolved,
+    names: Sequence[str],
+    scores: Mapping[int, float] | None = None,
+) -> list[Gist]:
     """Return those of the gists, in their order, whose circle meets the region and that tell of one of the layers.
 
     Args:
         resolved: the filter, not widened. names: of layers; none: any.
+        scores: of the gists, by id.
     """
-    found = gists.get_many(conn, ids)
+    found = gists.get_many(conn, ids, scores)
     center, radius, layers = resolved.center, resolved.radius, set(names)
     return [
         gist
