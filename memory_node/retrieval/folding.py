@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice, zip_longest
+from itertools import islice, pairwise, zip_longest
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,10 +48,14 @@ def fold(view: View, rows: RowFilter, text_id: int, most: int) -> list[Fold]:
     return sorted(folds, key=lambda one: (-one.last, -one.node_id))
 
 
-def fold_newest(view: View, rows: RowFilter, ids: Sequence[int], most: int) -> list[Fold]:
-    """Return those of some rows that pass as at most `most` folds led by their newest row, the newest first."""
-    slots = _passing(view, rows, ids)
-    return _folds(view, slots, -view.columns["last_stamp"][slots], most)
+def fold_newest(view: View, rows: RowFilter, groups: Sequence[Sequence[int]], most: int) -> list[list[Fold]]:
+    """Return of each group of rows those that pass as at most `most` folds led by their newest row, the newest first.
+    """
+    slots = view.slots(np.array([id_ for group in groups for id_ in group], dtype=np.int64))
+    passing = (slots >= 0) & view.passes(rows, slots)
+    ends = np.cumsum([len(group) for group in groups]).tolist()
+    given = [slots[begin:end][passing[begin:end]] for begin, end in pairwise([0, *ends])]
+    return [_folds(view, of_group, -view.columns["last_stamp"][of_group], most) for of_group in given]
 
 
 def fold_nearest(view: View, rows: RowFilter, ids: Sequence[int], moment: int, most: int) -> list[Fold]:

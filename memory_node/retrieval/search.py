@@ -188,12 +188,12 @@ class Searcher:
         """Return the passing rows of a text, those at one place told as one, the newest first, at most `most`."""
         return fold(self._projections.rows.view, resolved, text_id, most)
 
-    def newest_folds(self, ids: Sequence[int], resolved: Resolved, most: int) -> list[Fold]:
-        """Return those of some rows that pass, what is one told once, the newest first, at most `most`."""
-        return fold_newest(self._projections.rows.view, resolved, ids, most)
+    def newest_folds(self, groups: Sequence[Sequence[int]], resolved: Resolved, most: int) -> list[list[Fold]]:
+        """Return those of each group of rows that pass, what is one told once, the newest first, at most `most`."""
+        return fold_newest(self._projections.rows.view, resolved, groups, most)
 
     def nearest_folds(self, ids: Sequence[int], resolved: Resolved, moment: int, most: int) -> list[Fold]:
-        """The same, the nearest to a moment (ns) first, layers in turn; see `folding.fold_nearest`."""
+        """The same of one group, the nearest to a moment (ns) first, layers in turn; see `folding.fold_nearest`."""
         return fold_nearest(self._projections.rows.view, resolved, ids, moment, most)
 
     def placed(self, ids: Iterable[int]) -> list[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -69,6 +69,22 @@ class _Question:
         return replace(self, resolved=replace(self.resolved, center=None))
 
 
+class Located(NamedTuple):
+    """Where something is.
+
+    Attributes:
+        place: the likeliest, None where nothing was found. alternatives: other ones, best first.
+        best: all these as they were ranked. more: how many there are beside them.
+        message: what part meaning had.
+    """
+
+    place: Place | None
+    alternatives: tuple[Place, ...]
+    best: Sequence[Scored]
+    more: int
+    message: str
+
+
 def locate(context: ToolContext, concept: str, filter: Filter | None = None) -> LocateResult:
     """Return the likeliest place of something, and the other places it may be at.
 
@@ -81,13 +97,24 @@ def locate(context: ToolContext, concept: str, filter: Filter | None = None) -> 
         InvalidArgument: naming the argument.
     """
     asked = checked_query(concept, "concept")
-    name = naming.concept_of(asked)
-    if not name:
+    if not naming.concept_of(asked):
         raise InvalidArgument("concept", "must not be blank")
-    resolved = context.resolve(filter, KINDS)
+    found = find(context, asked, context.resolve(filter, KINDS))
+    return LocateResult(
+        message=found.message,
+        text=_text(context, asked, found) + (f" ({found.message})" if found.message else ""),
+        found=found.place is not None,
+        place=found.place,
+        alternatives=found.alternatives,
+    )
+
+
+def find(context: ToolContext, asked: str, resolved: Resolved) -> Located:
+    """Return the places of something as `locate` tells them; asked: checked, with a concept in it."""
+    name = naming.concept_of(asked)
     id_ = id_in(asked)
     if id_ is not None:
-        return _by_id(context, asked, row_of(context, id_, resolved))
+        return _by_id(context, row_of(context, id_, resolved))
     vector = context.embed_query(name)
     model = context.searcher.model
     least = thresholds.of_model(model.name if model else None, context.settings.locate_threshold)
@@ -101,10 +128,10 @@ def locate(context: ToolContext, concept: str, filter: Filter | None = None) -> 
         halflife = context.settings.recency_halflife
         named = _named(conn, things, spoken, halflife)
         more = _more(conn, things)
-    return _result(context, asked, places.ranked([*named, *spoken], halflife), remark(context, vector, []), more)
+    return _located(context, places.ranked([*named, *spoken], halflife), remark(context, vector, []), more)
 
 
-def _by_id(context: ToolContext, asked: str, row: Node | None) -> LocateResult:
+def _by_id(context: ToolContext, row: Node | None) -> Located:
     """The places of a row that was asked for by its id."""
     found: list[Scored] = []
     if row is not None and row.kind is Kind.ENTITY:
@@ -114,20 +141,20 @@ def _by_id(context: ToolContext, asked: str, row: Node | None) -> LocateResult:
     elif row is not None and row.position is not None:
         with context.db.read() as conn:
             found = places.clusters([_evidence(row, 1.0, gists.radii(conn, [row.id]).get(row.id, 0.0))])
-    return _result(context, asked, places.ranked(found, context.settings.recency_halflife), "")
+    return _located(context, places.ranked(found, context.settings.recency_halflife), "")
 
 
-def _result(context: ToolContext, asked: str, ranked: Sequence[Scored], message: str, more: int = 0) -> LocateResult:
-    """The answer; more: how many places there are beside those ranked."""
-    found = ranked[:BEST]
-    used = {id_ for scored in found for id_ in (*scored.ids, scored.place.entity_id)}
+def _located(context: ToolContext, ranked: Sequence[Scored], message: str, more: int = 0) -> Located:
+    """The best of what was found; more: how many places there are beside those ranked."""
+    best = ranked[:BEST]
+    used = {id_ for scored in best for id_ in (*scored.ids, scored.place.entity_id)}
     context.note_recall(used - {NO_ID})
-    return LocateResult(
+    return Located(
+        place=replace(best[0].place, confidence=min(1.0, best[0].place.confidence)) if best else None,
+        alternatives=tuple(scored.place for scored in best[1:]),
+        best=best,
+        more=len(ranked) - len(best) + more,
         message=message,
-        text=_text(context, asked, found, len(ranked) - len(found) + more) + (f" ({message})" if message else ""),
-        found=bool(found),
-        place=replace(found[0].place, confidence=min(1.0, found[0].place.confidence)) if found else None,
-        alternatives=tuple(scored.place for scored in found[1:]),
     )
 
 
@@ -289,15 +316,17 @@ def _elsewhere(conn: sqlite3.Connection, spoken: Sequence[Scored], things: Thing
     return [scored for scored, told in zip(spoken, at.any(axis=1).tolist(), strict=True) if not told]
 
 
-def _text(context: ToolContext, asked: str, found: Sequence[Scored], more: int) -> str:
-    """The answer in words; more: how many places are not among those found."""
+def _text(context: ToolContext, asked: str, found: Located) -> str:
+    """The answer in words."""
     about = f'"{shortened(asked, 80)}"'
-    if not found:
+    if not found.best:
         return f"It is not known where {about} is: nothing remembered is close enough to it."
     words = Wording(context.now_ns(), context.settings.time_zone)
-    is_here = "is missing, and was last here" if found[0].state == "missing" else "is most likely here"
-    head = f"{about} {is_here}:\n{words.place(found[0].place, found[0].state)}"
-    if len(found) == 1:
+    likeliest, *others = found.best
+    is_here = "is missing, and was last here" if likeliest.state == "missing" else "is most likely here"
+    head = f"{about} {is_here}:\n{words.place(likeliest.place, likeliest.state)}"
+    if not others:
         return head
-    lines = [words.place(scored.place, scored.state) for scored in found[1:]]
-    return listed(f"{head}\nOther places:", lines, f"({counted(more, 'more place')})" if more else "")
+    lines = [words.place(scored.place, scored.state) for scored in others]
+    more = f"({counted(found.more, 'more place')})" if found.more else ""
+    return listed(f"{head}\nOther places:", lines, more)

@@ -18,8 +18,9 @@ from memory_node.tools import summaries as as_summaries
 from memory_node.tools.arguments import checked_limit, checked_query
 from memory_node.tools.asking import ask
 from memory_node.tools.context import ToolContext
-from memory_node.tools.locate import ALTERNATIVES, NAMES, SAME_PLACE, SHORT, locate
-from memory_node.tools.results import LocateResult, Match, RecallResult
+from memory_node.tools.locate import ALTERNATIVES, NAMES, SAME_PLACE, SHORT, Located
+from memory_node.tools.locate import find as find_places
+from memory_node.tools.results import Match, RecallResult
 from memory_node.tools.wording import LONGEST, Wording, shortened
 from memory_node.tools.wording import place as place_of
 
@@ -113,7 +114,7 @@ def recall(context: ToolContext, query: str, limit: int = 0, filter: Filter | No
     resolved = context.resolve(filter, KINDS)
     layers = filter.layers if filter else ()
     answers, message = ask(context, query, None, resolved, 3 * limit, layers=layers)
-    place = locate(context, query, filter)
+    place = find_places(context, query, resolved)
     with context.db.read() as conn:
         found = _found(context, conn, query, answers, place, _Asked(resolved, tuple(layers), limit))
     told: tuple[Match | Gist | Entity, ...] = (*found.matches, *found.gists, *found.entities)
@@ -125,7 +126,7 @@ def recall(context: ToolContext, query: str, limit: int = 0, filter: Filter | No
         gists=found.gists,
         entities=found.entities,
         place=place.place,
-        found=place.found,
+        found=place.place is not None,
     )
 
 
@@ -134,7 +135,7 @@ def _found(
     conn: sqlite3.Connection,
     query: str,
     answers: Sequence[Ranked],
-    place: LocateResult,
+    place: Located,
     asked: _Asked,
 ) -> _Found:
     about = _about(context, query, answers)
@@ -178,7 +179,7 @@ def _about(context: ToolContext, query: str, answers: Sequence[Ranked]) -> list[
     return [answer for answer in about if answer.node.text_id in said or answer.score >= NEAR_BEST * about[0].score]
 
 
-def _things(conn: sqlite3.Connection, answers: Sequence[Ranked], place: LocateResult) -> dict[int, float]:
+def _things(conn: sqlite3.Connection, answers: Sequence[Ranked], place: Located) -> dict[int, float]:
     """Ids of the entities at the places, the likeliest first, and of those among the answers; with their relevance."""
     things: dict[int, float] = {}
     for there in (place.place, *place.alternatives):
@@ -248,11 +249,10 @@ def _sightings(
     """The newest sightings of each thing that none of kept shows, in turn, as relevant as the thing."""
     only = replace(resolved, kinds=(int(Kind.OBSERVATION),))
     ids = {one.node.id for one in kept}
-    of_things = []
-    for thing, score in things.items():
-        newest = edges.last_targets(conn, thing, EdgeType.OBSERVED_IN, SIGHTINGS)
-        if ids.isdisjoint(newest):
-            of_things.append([(fold, score) for fold in context.searcher.newest_folds(newest, only, SHOWN_BY)])
+    newest = {id_: edges.last_targets(conn, id_, EdgeType.OBSERVED_IN, SIGHTINGS) for id_ in things}
+    unseen = [id_ for id_, rows in newest.items() if ids.isdisjoint(rows)]
+    folds = context.searcher.newest_folds([newest[id_] for id_ in unseen], only, SHOWN_BY)
+    of_things = [[(fold, things[id_]) for fold in some] for id_, some in zip(unseen, folds, strict=True)]
     best: dict[int, tuple[Fold, float]] = {}
     for fold, score in _in_turn(of_things):
         if fold.node_id not in best or score > best[fold.node_id][1]:
@@ -304,7 +304,7 @@ def _of_place(context: ToolContext, conn: sqlite3.Connection, place: Place, only
     return gists.of_map(conn, holding, place.map_id, OF_PLACE)
 
 
-def _text(context: ToolContext, query: str, found: _Found, place: LocateResult) -> str:
+def _text(context: ToolContext, query: str, found: _Found, place: Located) -> str:
     words = Wording(context.now_ns(), context.settings.time_zone)
     about = f'"{shortened(query, 80)}"'
     if not (found.matches or found.gists or found.entities):

@@ -52,7 +52,7 @@ def test_what_differs_in_layer_map_or_place_is_not_one(view: Any) -> None:
     )
     folds = fold(found, RowFilter(), MUG, 9)
     assert [(one.node_id, one.count) for one in folds] == [(6, 2), (4, 1), (3, 1), (2, 1), (1, 1)]
-    assert fold_newest(found, RowFilter(), [1, 2, 3, 4, 5, 6], 9) == folds
+    assert fold_newest(found, RowFilter(), [[1, 2, 3, 4, 5, 6]], 9) == [folds]
 
 
 def test_every_entity_is_one_of_its_own(view: Any) -> None:
@@ -65,8 +65,9 @@ def test_every_entity_is_one_of_its_own(view: Any) -> None:
 
 def test_rows_of_several_texts_are_folded_text_by_text(view: Any) -> None:
     found = view(row(MUG, 1), row(OVEN, 2), row(MUG, 3), row(OVEN, 4), row(MUG, 5))
-    assert fold_newest(found, RowFilter(), [1, 2, 3, 4, 99], 9) == [Fold(4, 2, 2, 4), Fold(3, 2, 1, 3)]
-    assert fold_newest(found, RowFilter(after=2), [1, 2, 3], 9) == [Fold(3, 1, 3, 3), Fold(2, 1, 2, 2)]
+    assert fold_newest(found, RowFilter(), [[1, 2, 3, 4, 99]], 9) == [[Fold(4, 2, 2, 4), Fold(3, 2, 1, 3)]]
+    both = [[Fold(3, 1, 3, 3), Fold(2, 1, 2, 2)], [], [Fold(2, 1, 2, 2)]]
+    assert fold_newest(found, RowFilter(after=2), [[1, 2, 3], [], [2, 1]], 9) == both
     assert fold_newest(found, RowFilter(), [], 9) == []
 
 
