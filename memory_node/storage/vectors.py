@@ -176,6 +176,13 @@ def of_texts(
     return _owned(conn, model_id, "text_id", text_ids)
 
 
+def in_parts(conn: sqlite3.Connection, model_id: int, text_ids: Iterable[int]) -> set[int]:
+    """Return those of the texts that were embedded in several parts."""
+    sql = """SELECT value FROM json_each(?) WHERE EXISTS
+             (SELECT 1 FROM vector WHERE text_id = value AND model_id = ? AND part > 0)"""
+    return {row[0] for row in conn.execute(sql, (id_table(text_ids), model_id))}
+
+
 def best_part(conn: sqlite3.Connection, model_id: int, text_id: int, vector: NDArray[np.float32]) -> int | None:
     """Return which of the first PARTS parts of a text is most like a unit vector (D,), None without several."""
     sql = "SELECT part, data FROM vector WHERE text_id = ? AND model_id = ? ORDER BY part LIMIT ?"

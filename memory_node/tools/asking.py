@@ -91,15 +91,14 @@ def _alone(context: ToolContext, row: Node) -> Ranked:
 
 
 def best_parts(
-    context: ToolContext, query: str, vector: NDArray[np.float32] | None, found: Iterable[tuple[int, str]], short: int
+    context: ToolContext, query: str, vector: NDArray[np.float32] | None, answers: Iterable[Ranked], short: int
 ) -> dict[int, str]:
-    """Return the part that means most like the query, by the id it comes with, of texts longer than `short`.
+    """Return the part that means most like the query, by the id of the row, of texts longer than `short`.
 
     Args:
         vector: of the question, when the caller brought it.
-        found: id and text.
     """
-    long = [(id_, text) for id_, text in found if len(text) > short]
+    long = [one.node for one in answers if len(one.node.text or "") > short]
     model = context.searcher.model
     if not long or model is None or not (query or vector is not None) or id_in(query) is not None:
         return {}
@@ -108,12 +107,13 @@ def best_parts(
         return {}
     best = {}
     with context.db.read() as conn:
-        for id_, text in long:
-            text_id = texts.id_of(conn, text)
-            part = None if text_id is None else vectors.best_part(conn, model.id, text_id, vector)
-            parts = [] if part is None else split(text)
-            if part is not None and part < len(parts):
-                best[id_] = parts[part]
+        several = vectors.in_parts(conn, model.id, [node.text_id or 0 for node in long])
+        for node in long:
+            if node.text_id in several:
+                part = vectors.best_part(conn, model.id, node.text_id, vector)
+                parts = split(node.text or "")
+                if part is not None and part < len(parts):
+                    best[node.id] = parts[part]
     return best
 
 

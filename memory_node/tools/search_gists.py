@@ -16,6 +16,7 @@ from memory_node.tools.wording import QUOTED, SHORT, WHOLE, Wording, counted, le
 
 if TYPE_CHECKING:
     from memory_node.retrieval.filters import Resolved
+    from memory_node.retrieval.ranking import Ranked
 
 
 def search_gists(
@@ -33,6 +34,7 @@ def search_gists(
     limit, query = checked_limit(limit), checked_query(query)
     filter = Filter() if filter is None else filter
     resolved = context.resolve(filter, (Kind.GIST,))
+    answers: list[Ranked] = []
     if query:
         answers, message = ask(context, query, None, resolved, limit + 1, layers=filter.layers)
         with context.db.read() as conn:
@@ -50,7 +52,7 @@ def search_gists(
         more = 0 if len(found) <= limit else None if query else len(found) - limit
         tail = left_over(more, "raise limit, or narrow the filter", at_least=more == AHEAD)
         most = QUOTED if id_in(query) is None else WHOLE
-        parts = best_parts(context, query, None, ((gist.id, gist.text) for gist in gists), SHORT)
+        parts = best_parts(context, query, None, answers, SHORT)
         text = told(head, gists, lambda one: words.gist(one, parts.get(one.id, query)), tail, most)
     return SearchGistsResult(message=message, text=text + (f" ({message})" if message else ""), gists=gists)
 

@@ -58,7 +58,7 @@ def semantic_search(
         head = f"{counted(len(matches), 'match')}{about}, best first; now {words.clock(words.now)}"
         more = left_over(None if len(answers) > limit else 0, "raise limit, or narrow the filter")
         most = QUOTED if id_in(query) is None else WHOLE
-        parts = best_parts(context, query, direction, ((match.id, match.text) for match in matches), SHORT)
+        parts = best_parts(context, query, direction, answers[:limit], SHORT)
         text = told(head, matches, lambda one: words.match(one, parts.get(one.id, query)), more, most)
     text += f" ({message})" if message else ""
     return SemanticSearchResult(message=message, text=text, matches=matches, plan=plan.as_dict() if explain else None)
