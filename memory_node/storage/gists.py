@@ -19,6 +19,21 @@ FROM gist AS g JOIN node AS n ON n.id = g.id LEFT JOIN text AS t ON t.id = n.tex
 LEFT JOIN map AS m ON m.id = n.map_id
 """
 
+# Of a gist none of whose rows is archived every row would be asked about, but rows newer than any archived one are not.
+# The index of those is looked into instead of the table, one kind at a time for its end.
+_ARCHIVED = f"node INDEXED BY node_archived WHERE tier = {int(Tier.ARCHIVED)} AND kind"
+_NEWEST = f"""max(
+    ifnull((SELECT max(id) FROM {_ARCHIVED} = {int(Kind.OBSERVATION)}), 0),
+    ifnull((SELECT max(id) FROM {_ARCHIVED} = {int(Kind.GIST)}), 0)
+)"""
+_MEMBERS = f"edge WHERE source = given.value AND type = {int(EdgeType.SUMMARIZES)}"
+_STANDING_IN = f"""
+SELECT value FROM json_each(?) AS given
+WHERE EXISTS (SELECT 1 FROM {_MEMBERS} AND target <= (SELECT {_NEWEST}) AND EXISTS (
+    SELECT 1 FROM {_ARCHIVED} IN ({int(Kind.OBSERVATION)}, {int(Kind.GIST)}) AND node.id = target
+)) OR NOT EXISTS (SELECT 1 FROM {_MEMBERS}) ORDER BY given.key
+"""
+
 
 def insert(
     tx: Transaction,
@@ -127,14 +142,7 @@ def standing_in(conn: sqlite3.Connection, ids: Iterable[int]) -> list[int]:
     ids = list(ids)
     if not ids:
         return []
-    # Its index is looked into instead of the table: of a gist none of whose rows is archived every row is asked about.
-    archived = f"kind IN ({int(Kind.OBSERVATION)}, {int(Kind.GIST)}) AND tier = {int(Tier.ARCHIVED)}"
-    members = f"edge WHERE source = given.value AND type = {int(EdgeType.SUMMARIZES)}"
-    sql = f"""SELECT value FROM json_each(?) AS given
-              WHERE EXISTS (SELECT 1 FROM {members} AND EXISTS (
-                  SELECT 1 FROM node INDEXED BY node_archived WHERE {archived} AND node.id = target
-              )) OR NOT EXISTS (SELECT 1 FROM {members}) ORDER BY given.key"""
-    return [row[0] for row in conn.execute(sql, (id_table(ids),))]
+    return [row[0] for row in conn.execute(_STANDING_IN, (id_table(ids),))]
 
 
 def set_text(tx: Transaction, id_: int, text: str, author: str) -> None:
