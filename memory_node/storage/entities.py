@@ -283,8 +283,9 @@ class Tally(NamedTuple):
 
 def tally(conn: sqlite3.Connection, ids: Iterable[int]) -> dict[str, Tally]:
     """Count entities by label and state, the label with the most that are there first."""
-    sql = """SELECT label, total(NOT tentative AND NOT missing) AS there, total(tentative), total(missing) FROM entity
-             WHERE id IN (SELECT value FROM json_each(?)) GROUP BY label ORDER BY there DESC, label"""
+    sql = """SELECT label, total(NOT tentative AND NOT missing) AS there, total(tentative), total(missing)
+             FROM json_each(?) AS given CROSS JOIN entity ON entity.id = given.value
+             GROUP BY label ORDER BY there DESC, label"""
     return {label: Tally(*map(int, counts)) for label, *counts in conn.execute(sql, (id_table(ids),))}
 
 
