@@ -30,11 +30,16 @@ class Said:
 
 @dataclass(frozen=True)
 class Digest:
-    """The first texts, how many more texts there are, and how many things (entities) were counted besides."""
+    """The first texts, and how many more texts there are.
+
+    Attributes:
+        things: ids of the first things (entities) beside them, the nearest first. more_things: how many more there are.
+    """
 
     said: tuple[Said, ...]
     more: int
-    things: int = 0
+    things: tuple[int, ...] = ()
+    more_things: int = 0
 
 
 def lately(view: View, rows: RowFilter, most: int) -> Digest:
@@ -44,17 +49,22 @@ def lately(view: View, rows: RowFilter, most: int) -> Digest:
 
 
 def near(view: View, rows: RowFilter, center: tuple[float, ...], radius: float, most: int) -> Digest:
-    """Return what the passing rows within a circle (m) say, the nearest first, at most `most` texts.
+    """Return what the passing rows within a circle (m) say, the nearest first, at most `most` texts and `most` things.
 
-    The things there are counted, and rows whose text is the name of one of them are left out.
+    Rows whose text is the name of one of the things there are left out.
     """
-    circle = replace(rows, center=center, radius=radius)
-    things = view.select(replace(circle, kinds=(int(Kind.ENTITY),)))
-    slots = view.select(circle)
-    texts = view.columns["text"]
+    kinds = (*rows.kinds, int(Kind.ENTITY))
+    slots = view.select(replace(rows, kinds=kinds, center=center, radius=radius))
+    distances = view.distances(center, slots)
+    texts, ids = view.columns["text"], view.columns["id"]
+    is_thing = view.columns["kind"][slots] == Kind.ENTITY
+    things = slots[is_thing]
+    first = np.lexsort((ids[things], distances[is_thing]))[:most]
+    others = ~is_thing
     if len(things):
-        slots = slots[~np.isin(texts[slots], texts[things])]
-    return replace(_digest(view, slots, view.distances(center, slots), most), things=len(things))
+        others &= ~np.isin(texts[slots], texts[things])
+    found = _digest(view, slots[others], distances[others], most)
+    return replace(found, things=tuple(ids[things[first]].tolist()), more_things=len(things) - len(first))
 
 
 def _digest(view: View, slots: Slots, order: NDArray[np.int64] | NDArray[np.float64], most: int) -> Digest:

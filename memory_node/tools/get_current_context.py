@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from memory_node.graph import Entity, Filter, Gist, Kind, Pose
+from memory_node.graph import Entity, Gist, Kind, Pose
 from memory_node.storage import entities as entity_rows
 from memory_node.storage import gists as gist_rows
 from memory_node.tools import matches as as_matches
@@ -20,6 +20,8 @@ from memory_node.tools.wording import Wording, bearing, duration, point, shorten
 
 if TYPE_CHECKING:
     import sqlite3
+
+    from memory_node.retrieval.filters import Resolved
 
 RADIUS = 3.0
 RECENT_MINUTES = 5.0
@@ -54,8 +56,9 @@ def get_current_context(context: ToolContext, radius: float = 0.0, recent_minute
     minutes = min(checked_amount(recent_minutes, "recent_minutes", RECENT_MINUTES), LONGEST_SPAN)
     now, pose = context.now_ns(), context.pose()
     with context.db.read() as conn:
-        around = _around(context, conn, pose, radius) if pose else _Around()
-        recent, more_recent = _recent(context, conn, now - round(minutes * 60 * SECOND))
+        resolved = context.resolve(None, (Kind.OBSERVATION,))
+        around = _around(context, conn, pose, radius, resolved) if pose else _Around()
+        recent, more_recent = _recent(context, conn, now - round(minutes * 60 * SECOND), resolved)
     result = ContextResult(
         position=pose.position if pose else None,
         frame=pose.frame if pose else context.frame,
@@ -73,24 +76,27 @@ def get_current_context(context: ToolContext, radius: float = 0.0, recent_minute
     return replace(result, text=_Text(context, result, pose, around, more_recent).lines(radius, minutes))
 
 
-def _around(context: ToolContext, conn: sqlite3.Connection, pose: Pose, radius: float) -> _Around:
+def _around(
+    context: ToolContext, conn: sqlite3.Connection, pose: Pose, radius: float, resolved: Resolved
+) -> _Around:
     here = pose.position[:2]
-    near = context.searcher.near(here, radius, SHOWN, context.resolve(Filter(), (Kind.ENTITY,)))
-    entities = tuple(entity_rows.get_many(conn, [id_ for id_, _ in near]))
-    found = context.searcher.said_near(here, radius, SHOWN, context.resolve(Filter(), (Kind.OBSERVATION,)))
-    around = summaries.around(context, conn, here, radius, context.resolve(Filter(), (Kind.GIST,)))
+    found = context.searcher.said_near(here, radius, SHOWN, resolved)
+    entities = tuple(entity_rows.get_many(conn, found.things))
+    around = summaries.around(context, conn, here, radius, resolved)
     return _Around(
         entities=entities,
         observations=as_matches.of_digest(conn, found.said),
         gists=tuple(gist_rows.get_many(conn, list(around)[:SHOWN])),
-        more=found.things - len(entities) + found.more,
+        more=found.more_things + len(found.things) - len(entities) + found.more,
         more_gists=max(0, len(around) - SHOWN),
     )
 
 
-def _recent(context: ToolContext, conn: sqlite3.Connection, since: int) -> tuple[tuple[Match, ...], int]:
+def _recent(
+    context: ToolContext, conn: sqlite3.Connection, since: int, resolved: Resolved
+) -> tuple[tuple[Match, ...], int]:
     """What was said lately, and how many more texts were."""
-    found = context.searcher.said_lately(context.resolve(Filter(time_after=since), (Kind.OBSERVATION,)), SHOWN)
+    found = context.searcher.said_lately(replace(resolved, after=since), SHOWN)
     return as_matches.of_digest(conn, found.said), found.more
 
 
