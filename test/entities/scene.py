@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from support.fakes import SECOND, FakeClock, WordEmbedder
 
 from memory_node.config import Settings
 from memory_node.graph import Detection, Entity, Kind, Look, Node, Pose, Position, PositionSource
+from memory_node.housekeeping.entities import MergeEntities
+from memory_node.housekeeping.name_things import NameThings
+from memory_node.housekeeping.runtime import JobContext, JobRunner
 from memory_node.ingest.entities import EntityTracker
 from memory_node.memory import Memory
+from memory_node.protocols import NamedThing, SummaryRow
 from memory_node.storage import entities, nodes, sessions
 from memory_node.storage.database import Database, Transaction
+
+A, NEARBY = (2.0, 0.0, 0.5), (2.9, 0.0, 0.5)
 
 
 class Scene:
@@ -87,6 +93,26 @@ class Scene:
         self.tracker.observe(tx, Look(layer, stamp, "house", seen, tuple(ids), pose, reach, fov, self.session))
         return ids
 
+    def say(self, text: str, position: Position | None) -> int:
+        """Store a sentence, a second after the last; returns its id. The position is the robot's."""
+        self.second += 1.0
+        stamp = round(self.second * SECOND)
+        node = Node(
+            id=0,
+            kind=Kind.OBSERVATION,
+            layer="scene",
+            text=text,
+            text_id=None,
+            stamp=stamp,
+            last_stamp=stamp,
+            position=position,
+            position_source=PositionSource.OBSERVER if position else PositionSource.NONE,
+            frame="map",
+            map_id="house",
+            session_id=self.session,
+        )
+        return self.db.write(lambda tx: nodes.insert(tx, node))
+
     def _node(self, id_: int, layer: str, thing: Detection, stamp: int, pose: Pose | None) -> Node:
         measured = thing.position is not None and all(math.isfinite(v) for v in thing.position)
         place = thing.position if measured else (pose.position if pose else None)
@@ -130,6 +156,44 @@ class Scene:
                 *conn.execute("SELECT * FROM edge ORDER BY source, type, target"),
                 *conn.execute("SELECT * FROM node WHERE kind = 4 ORDER BY id"),
             ]
+
+
+class Namer:
+    """A language model that answers by a rule."""
+
+    name = "namer"
+
+    def __init__(self, rule: Callable[[Sequence[SummaryRow]], object]) -> None:
+        self.rule = rule
+        self.rows: list[SummaryRow] = []
+
+    def summarize(self, rows: Sequence[SummaryRow], max_chars: int) -> str:
+        return "things"
+
+    def extract(self, rows: Sequence[SummaryRow]) -> list[NamedThing]:
+        self.rows += rows
+        return self.rule(rows)  # type: ignore[return-value]
+
+
+def runner(scene: Scene, namer: Namer | None = None) -> JobRunner:
+    context = JobContext(
+        db=scene.db,
+        settings=lambda: scene.settings,
+        now_ns=lambda: 0,
+        session_id=lambda: scene.session,
+        summarizer=namer,
+    )
+    return JobRunner(context, [MergeEntities(), NameThings(scene.tracker)])
+
+
+def drifted(scene: Scene) -> tuple[int, int]:
+    """A cup that after drift was taken for another one; returns both ids."""
+    for _ in range(6):
+        scene.look(("cup", A))
+    for _ in range(2):
+        scene.look(("cup", NEARBY))
+    first, second = scene.known()
+    return first.id, second.id
 
 
 def open_memory(folder: Path, same: dict[str, str] | None = None, **settings: object) -> tuple[Memory, FakeClock]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -16,12 +15,6 @@ from memory_node.storage.database import Transaction
 
 A, B = (2.0, 0.0, 0.5), (2.0, 6.0, 0.5)
 FACING_A, FACING_B = (0.0, 0.0, 0.0), (0.0, 6.0, 0.0)
-
-
-@pytest.fixture
-def scene(tmp_path: Path) -> Iterator[Scene]:
-    with Scene(tmp_path) as opened:
-        yield opened
 
 
 @pytest.mark.parametrize("layer", ["front", "rear", "side"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,12 +10,6 @@ from entities.scene import Scene
 
 A, B = (2.0, 0.0, 0.5), (12.0, 0.0, 0.5)
 AT_A, AT_B = (0.0, 0.0, 0.0), (10.0, 0.0, 0.0)
-
-
-@pytest.fixture
-def scene(tmp_path: Path) -> Iterator[Scene]:
-    with Scene(tmp_path) as scene:
-        yield scene
 
 
 def test_a_chair_pushed_by_less_than_a_metre_has_moved(scene: Scene) -> None:
