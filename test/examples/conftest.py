@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import random
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from support.domains import next_domain
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def ros_context() -> Iterator[Any]:
     before = os.environ.get("ROS_AUTOMATIC_DISCOVERY_RANGE")
     os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
     context = rclpy.Context()
-    rclpy.init(context=context, domain_id=random.randint(20, 100))
+    rclpy.init(context=context, domain_id=next_domain())
     yield context
     rclpy.try_shutdown(context=context)
     if before is None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import random
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from support.domains import next_domain
 
 pytest.importorskip("rosbags", reason="rosbags reads the bag and is not installed")
 pytest.importorskip("rclpy", reason="ROS is neither installed nor sourced")
@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def run_demo(prefix: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run the demo with the package found in a prefix."""
-    environment = dict(os.environ, ROS_DOMAIN_ID=str(random.randint(20, 100)))
+    environment = dict(os.environ, ROS_DOMAIN_ID=str(next_domain()))
     environment["AMENT_PREFIX_PATH"] = f"{prefix}{os.pathsep}{environment.get('AMENT_PREFIX_PATH', '')}"
     command = [sys.executable, "-m", "examples.home_patrol.demo", *arguments]
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=100, check=False)

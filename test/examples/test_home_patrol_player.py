@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -21,6 +20,7 @@ from rosbags.rosbag2 import Writer  # noqa: E402
 from rosgraph_msgs.msg import Clock  # noqa: E402
 from sensor_msgs.msg import BatteryState  # noqa: E402
 from std_msgs.msg import String  # noqa: E402
+from support.domains import next_domain  # noqa: E402
 
 from examples.home_patrol import bag, player  # noqa: E402
 from examples.home_patrol.generate import generate  # noqa: E402
@@ -148,7 +148,7 @@ def test_the_command_plays_and_tells_what_it_sent(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-    monkeypatch.setenv("ROS_DOMAIN_ID", str(random.randint(20, 100)))
+    monkeypatch.setenv("ROS_DOMAIN_ID", str(next_domain()))
     folder = sentences(tmp_path / "bag", [1.0, 1.1])
     assert player.main([str(folder), "--rate", "5", "--loop", "2", "--delay", "0"]) == 0
     assert "4 /said" in capsys.readouterr().out

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 import os
-import random
 import signal
 import subprocess
 import threading
@@ -26,6 +24,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from memory_node.ros.main import _spin
 from memory_node.ros.node import MemoryNode
 from memory_node.ros.services import SERVICES
+from support.domains import next_domain
 
 ROOT = Path(__file__).resolve().parents[2]
 TYPES = {spec.name: spec.type for spec in SERVICES}
@@ -38,12 +37,9 @@ QUIET: dict[str, Any] = {
 """Parameters of a node that loads no model, publishes nothing by itself and makes a row of each message."""
 
 
-_domains = itertools.cycle(random.SystemRandom().sample(range(20, 101), 81))
-
-
 def fresh_domain() -> None:
     """Begin a DDS domain of its own on this machine alone: what an earlier test leaves behind is not seen."""
-    os.environ["ROS_DOMAIN_ID"] = str(next(_domains))
+    os.environ["ROS_DOMAIN_ID"] = str(next_domain())
     os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
 
 
