@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +13,12 @@ NEWEST = 16
 """Nodes that a group names; it counts all of them."""
 
 
-@dataclass(frozen=True)
-class Group:
-    """Nodes of one text: the newest NEWEST by last_stamp, and the number of all."""
+class Group(NamedTuple):
+    """Nodes of one text: the newest NEWEST by last_stamp, the number of all, and the kind of the newest."""
 
     node_ids: tuple[int, ...]
     total: int
+    kind: int
 
 
 def group(view: View, rows: RowFilter, texts: NDArray[np.int64]) -> dict[int, Group]:
@@ -26,26 +26,26 @@ def group(view: View, rows: RowFilter, texts: NDArray[np.int64]) -> dict[int, Gr
     slots = view.slots_of_texts(texts)
     slots = slots[view.passes(rows, slots)]
     owners = view.columns["text"][slots]
-    if not len(owners):
-        return {}
     order = np.argsort(owners, kind="stable")
     slots, owners = slots[order], owners[order]
-    starts = np.flatnonzero(np.r_[True, owners[1:] != owners[:-1]])
-    ends = np.append(starts[1:], len(owners))
-    ids, stamps = view.columns["id"][slots], view.columns["last_stamp"][slots]
+    starts = np.flatnonzero(np.diff(owners, prepend=0)).tolist()  # 0 is no text
+    ids, kinds = view.columns["id"][slots], view.columns["kind"][slots]
+    firsts = zip(owners[starts].tolist(), starts, [*starts[1:], len(owners)], strict=False)
+    singles = zip(ids[starts].tolist(), kinds[starts].tolist(), strict=True)
     groups = {}
-    for text, start, end in zip(owners[starts].tolist(), starts.tolist(), ends.tolist(), strict=True):
+    for (text, start, end), (id_, kind) in zip(firsts, singles, strict=True):
         if end - start == 1:
-            groups[text] = Group((int(ids[start]),), 1)
+            groups[text] = Group((id_,), 1, kind)
         else:
-            newest = _newest(ids[start:end], stamps[start:end])
-            groups[text] = Group(tuple(newest.tolist()), end - start)
+            newest = _newest(ids[start:end], view.columns["last_stamp"][slots[start:end]])
+            groups[text] = Group(tuple(ids[start:end][newest].tolist()), end - start, int(kinds[start + newest[0]]))
     return groups
 
 
 def _newest(ids: NDArray[np.int64], stamps: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where the newest are, the newest first; of equals the largest id."""
+    among = np.arange(len(ids))
     if len(ids) > 4 * NEWEST:
         # All of the newest stamps, however many share the last of them, so that the id decides among equals.
-        least = np.partition(stamps, len(stamps) - NEWEST)[len(stamps) - NEWEST]
-        ids, stamps = ids[stamps >= least], stamps[stamps >= least]
-    return ids[np.lexsort((ids, stamps))[::-1][:NEWEST]]
+        among = np.flatnonzero(stamps >= np.partition(stamps, len(stamps) - NEWEST)[len(stamps) - NEWEST])
+    return among[np.lexsort((ids[among], stamps[among]))[::-1][:NEWEST]]

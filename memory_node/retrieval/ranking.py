@@ -48,7 +48,6 @@ SPARE = 4
 """Answers prepared beyond the limit, in case some become one or change places."""
 SAME_VIEW = 2.0
 """m: the same words said from places nearer to each other than this are told as one; a robot sees a room from many."""
-_GISTS = Resolved(kinds=(int(Kind.GIST),))
 _NOTHING = (0.0, 0.0)
 _WORD = re.compile(r"\w+")
 
@@ -115,11 +114,10 @@ def rank(
     with db.read() as conn:
         while True:
             found, weight = _found(searcher, conn, asked, pool, plan)
-            gists = _gists(searcher, asked, found)
-            if gists and pool < wide:
+            if pool < wide and any(one.hit.kind == Kind.GIST for one in found):
                 pool = wide
                 continue
-            scored = _scored(conn, settings, asked, found, weight, gists)
+            scored = _scored(conn, settings, asked, found, weight)
             answers = _told(searcher, conn, settings, asked, scored, limit)
             if len(answers) >= limit or len(found) < pool:
                 return answers
@@ -181,22 +179,14 @@ def _similarities(
     return dict(zip(ids.tolist(), (found @ vector).tolist(), strict=True))
 
 
-def _gists(searcher: Searcher, asked: Asked, found: Sequence[_Found]) -> set[int]:
-    """Ids of those that are gists; no observation says what one says."""
-    if int(Kind.GIST) not in asked.resolved.kinds:
-        return set()
-    return set(searcher.passing(_GISTS, [one.hit.node_ids[0] for one in found]))
-
-
 def _scored(
     conn: sqlite3.Connection,
     settings: Settings,
     asked: Asked,
     found: Sequence[_Found],
     weight: float,
-    gists: set[int],
 ) -> list[_Scored]:
-    """What was found by the best that any of its newest rows can be, the best first; gists: ids of those that are."""
+    """What was found by the best that any of its newest rows can be, the best first."""
     worth = {}
     if _weighed(settings):
         worth = _worth(conn, settings, asked.now, [id_ for one in found for id_ in one.hit.node_ids])
@@ -205,7 +195,7 @@ def _scored(
     for one in found:
         value = relevance(one.similarity, one.lexical, weight)
         id_ = max(one.hit.node_ids, key=lambda id_: gains.get(id_, 0.0)) if gains else one.hit.node_ids[0]
-        best = _score(settings, value, worth.get(id_, _NOTHING), one.hit.node_ids[0] in gists)
+        best = _score(settings, value, worth.get(id_, _NOTHING), one.hit.kind == Kind.GIST)
         scored.append(_Scored(_order(best, one.similarity, id_), value, one))
     return sorted(scored, key=lambda one: one.order)
 

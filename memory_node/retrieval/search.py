@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,14 +32,13 @@ COUNTED = 16_384  # rows that are counted on the way
 FEW_TEXTS = 512  # candidates that are all scored, instead of those that postings tell of
 
 
-@dataclass(frozen=True)
-class Hit:
+class Hit(NamedTuple):
     """A distinct text, or a node with a vector of its own.
 
     Attributes:
         text_id: 0 when it is a node. node_id: 0 when it is a text.
         node_ids: nodes of the text that pass the filter, the newest first, at most 16; the node itself.
-        total: how many pass.
+        total: how many pass. kind: of the newest.
         similarity: cosine of the best part, or None when not searched by meaning.
         lexical: share of the query's words, 0..1 (see words.py), or None when not searched by words.
     """
@@ -49,6 +47,7 @@ class Hit:
     node_id: int
     node_ids: tuple[int, ...]
     total: int
+    kind: int
     similarity: float | None = None
     lexical: float | None = None
 
@@ -247,18 +246,26 @@ def _hits(
     for text, node, score in owners:
         best.setdefault((text, node), score)
     groups = group(rows, resolved, np.array([text for text, _ in best if text], dtype=np.int64))
-    nodes = np.array([node for _, node in best if node], dtype=np.int64)
-    if len(nodes):
-        slots = rows.slots(nodes)
-        nodes = nodes[(slots >= 0) & rows.passes(resolved, slots)]
-    alone = {node: Group((node,), 1) for node in nodes.tolist()}
+    alone = _alone(rows, resolved, [node for _, node in best if node])
     hits: list[Hit] = []
     for (text, node), score in best.items():
         found = groups.get(text) if text else alone.get(node)
-        if found is not None and len(hits) < k:
-            similarity, lexical = (score, None) if by_meaning else (None, score)
-            hits.append(Hit(text, node, found.node_ids, found.total, similarity, lexical))
+        if found is not None:
+            hits.append(Hit(text, node, *found, *((score, None) if by_meaning else (None, score))))
+            if len(hits) == k:
+                break
     return hits
+
+
+def _alone(rows: View, resolved: Resolved, nodes: list[int]) -> dict[int, Group]:
+    """Those of the nodes that pass."""
+    if not nodes:
+        return {}
+    slots = rows.slots(np.array(nodes, dtype=np.int64))
+    slots = slots[slots >= 0]
+    slots = slots[rows.passes(resolved, slots)]
+    ids, kinds = rows.columns["id"][slots].tolist(), rows.columns["kind"][slots].tolist()
+    return {id_: Group((id_,), 1, kind) for id_, kind in zip(ids, kinds, strict=True)}
 
 
 def _word_hits(rows: View, resolved: Resolved, scored: list[tuple[int, float]], k: int) -> list[Hit]:
