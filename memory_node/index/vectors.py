@@ -251,8 +251,8 @@ class VectorIndex:
         slots, similarities = slots[good], answer[1][good]
         if len(self._lost):
             missed = view.slots(self._lost)
-            missed = np.setdiff1d(missed[(missed >= 0) & (missed < view.indexed)], slots)
-            missed = missed[mask[missed]]
+            missed = missed[(missed >= 0) & (missed < view.indexed)]
+            missed = missed[mask[missed] & ~np.isin(missed, slots)]
             slots = np.concatenate([slots, missed])
             similarities = np.concatenate([similarities, view.scores(query, missed)])
         if tail:

@@ -44,7 +44,7 @@ POOL = 40
 """Texts that meaning and words each bring into the ranking, at least."""
 SUMMARY = 0.9
 """What a gist says counts so much of what a row says, which knows its own time and place."""
-SPARE = 4
+SPARE = 1
 """Answers prepared beyond the limit, in case some become one or change places."""
 SAME_VIEW = 2.0
 """m: the same words said from places nearer to each other than this are told as one; a robot sees a room from many."""
