@@ -98,11 +98,11 @@ def _best(said: _Said, room: int) -> tuple[int, int, int]:
     Of equals those that stand closest, then the first.
     """
     begins, ends, worths, before, after = said
-    best, beyond, worth = (0, -room), 0, 0
+    best, beyond, worth, count = (0, -room), 0, 0, len(ends)
     first, last = begins[0], ends[0]
     for number, begin in enumerate(begins):
         limit = begin + room
-        while beyond < len(ends) and (ends[beyond] <= limit or beyond == number):
+        while beyond < count and (ends[beyond] <= limit or beyond == number):
             if before[beyond] < number:
                 worth += worths[beyond]
             beyond += 1

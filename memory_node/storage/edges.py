@@ -40,10 +40,19 @@ def targets(conn: sqlite3.Connection, source: int, type: EdgeType) -> list[int]:
     return [row[0] for row in conn.execute(sql, (source, int(type)))]
 
 
-def last_targets(conn: sqlite3.Connection, source: int, type: EdgeType, most: int) -> list[int]:
-    """Return the largest ids that source points at, the largest first, at most `most`."""
-    sql = "SELECT target FROM edge WHERE source = ? AND type = ? ORDER BY target DESC LIMIT ?"
-    return [row[0] for row in conn.execute(sql, (source, int(type), most))]
+def last_targets(
+    conn: sqlite3.Connection, sources: Iterable[int], type: EdgeType, most: int
+) -> dict[int, list[int]]:
+    """Return of each source the largest ids that it points at, the largest first, at most `most`."""
+    found: dict[int, list[int]] = {source: [] for source in sources}
+    sql = """SELECT given.value, target FROM json_each(?1) AS given CROSS JOIN edge ON source = given.value
+             WHERE edge.type = ?2 AND target >= ifnull((
+                 SELECT target FROM edge AS one WHERE one.source = given.value AND one.type = ?2
+                 ORDER BY target DESC LIMIT 1 OFFSET ?3
+             ), 0) ORDER BY given.key, target DESC"""
+    for source, target in conn.execute(sql, (id_table(found), int(type), most - 1)):
+        found[source].append(target)
+    return found
 
 
 def sources(conn: sqlite3.Connection, target: int, type: EdgeType) -> list[int]:

@@ -103,11 +103,17 @@ def get_many(
     return [found[id_] for id_ in wanted if id_ in found]
 
 
-def of_map(conn: sqlite3.Connection, ids: Iterable[int], name: str, most: int) -> list[int]:
-    """Return the first of the gists, in their order, that are of a map; at most `most`."""
-    sql = """SELECT node.id FROM json_each(?) AS given CROSS JOIN node ON node.id = given.value
-             LEFT JOIN map ON map.id = map_id WHERE ifnull(map.name, '') = ? ORDER BY given.key LIMIT ?"""
-    return [row[0] for row in conn.execute(sql, (id_table(ids), name, most))]
+def holding(conn: sqlite3.Connection, apart: Mapping[int, float], slack: float, map_name: str, most: int) -> list[int]:
+    """Return the first of the gists, at most `most`, that are of a map and whose circle is no farther than the slack.
+
+    Args:
+        apart: distance (m) to the centre, by id. slack: m.
+    """
+    # Read in the order given, and only as far as they are told.
+    sql = """SELECT node.id FROM json_each(?) AS given CROSS JOIN gist ON gist.id = CAST(given.key AS INTEGER)
+             CROSS JOIN node ON node.id = gist.id LEFT JOIN map ON map.id = map_id
+             WHERE given.value <= radius + ? AND ifnull(map.name, '') = ? LIMIT ?"""
+    return [row[0] for row in conn.execute(sql, (json.dumps(apart), slack, map_name, most))]
 
 
 def radii(conn: sqlite3.Connection, ids: Iterable[int]) -> dict[int, float]:

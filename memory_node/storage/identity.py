@@ -21,6 +21,12 @@ def resolve(conn: sqlite3.Connection, id_: int) -> int:
     return int(row[0]) or id_
 
 
+def resolve_many(conn: sqlite3.Connection, ids: Iterable[int]) -> dict[int, int]:
+    """Return the id that each goes by now, as `resolve` does; those that are no entity are left out."""
+    sql = "SELECT id, iif(merged_into, merged_into, id) FROM entity WHERE id IN (SELECT value FROM json_each(?))"
+    return dict(conn.execute(sql, (id_table(ids),)).fetchall())
+
+
 def split_from(conn: sqlite3.Connection, id_: int) -> set[int]:
     """Return the ids of the entities that one was split from, by which these went then."""
     row = conn.execute("SELECT metadata FROM node WHERE id = ? AND metadata IS NOT NULL", (id_,)).fetchone()

@@ -182,9 +182,11 @@ def _about(context: ToolContext, query: str, answers: Sequence[Ranked]) -> list[
 def _things(conn: sqlite3.Connection, answers: Sequence[Ranked], place: Located) -> dict[int, float]:
     """Ids of the entities at the places, the likeliest first, and of those among the answers; with their relevance."""
     things: dict[int, float] = {}
-    for there in (place.place, *place.alternatives):
-        if there is not None and (id_ := identity.resolve(conn, there.entity_id)):
-            things[id_] = max(there.confidence, things.get(id_, 0.0))
+    there = [one for one in (place.place, *place.alternatives) if one is not None and one.entity_id]
+    names = identity.resolve_many(conn, [one.entity_id for one in there])
+    for one in there:
+        if id_ := names.get(one.entity_id):
+            things[id_] = max(one.confidence, things.get(id_, 0.0))
     for answer in answers:
         if answer.node.kind is Kind.ENTITY:
             things[answer.node.id] = max(answer.score, things.get(answer.node.id, 0.0))
@@ -249,7 +251,7 @@ def _sightings(
     """The newest sightings of each thing that none of kept shows, in turn, as relevant as the thing."""
     only = replace(resolved, kinds=(int(Kind.OBSERVATION),))
     ids = {one.node.id for one in kept}
-    newest = {id_: edges.last_targets(conn, id_, EdgeType.OBSERVED_IN, SIGHTINGS) for id_ in things}
+    newest = edges.last_targets(conn, things, EdgeType.OBSERVED_IN, SIGHTINGS)
     unseen = [id_ for id_, rows in newest.items() if ids.isdisjoint(rows)]
     folds = context.searcher.newest_folds([newest[id_] for id_ in unseen], only, SHOWN_BY)
     of_things = [[(fold, things[id_]) for fold in some] for id_, some in zip(unseen, folds, strict=True)]
@@ -299,9 +301,7 @@ def _summaries(
 def _of_place(context: ToolContext, conn: sqlite3.Connection, place: Place, only: Resolved) -> list[int]:
     """The nearest summaries whose circle holds a place, as far as the places of observers tell."""
     apart = dict(context.searcher.near(place.position[:2], WIDEST, NEARBY, only))
-    radii = gists.radii(conn, apart)
-    holding = [id_ for id_, distance in apart.items() if id_ in radii and distance <= radii[id_] + SAME_PLACE]
-    return gists.of_map(conn, holding, place.map_id, OF_PLACE)
+    return gists.holding(conn, apart, SAME_PLACE, place.map_id, OF_PLACE)
 
 
 def _text(context: ToolContext, query: str, found: _Found, place: Located) -> str:

@@ -29,6 +29,7 @@ def test_duplicates_become_one_by_the_weight_of_their_sightings(scene: Scene) ->
         assert identity.resolve(conn, second) == first
         assert entities.get(conn, second) == cup
         assert identity.resolve(conn, 999) == 0
+        assert identity.resolve_many(conn, [first, second, 999]) == {first: first, second: first}
         assert [node.text for node in nodes.fetch(conn, [second])] == [None]
     assert scene.observations(second) == observations
 

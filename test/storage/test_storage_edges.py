@@ -23,6 +23,13 @@ def test_an_edge_is_unique_in_source_target_and_type(db: Database) -> None:
         assert edges.of(conn, 1) == [Edge(1, 2, EdgeType.BELONGS_TO), Edge(1, 2, EdgeType.NEAR_EVENT)]
 
 
+def test_the_last_targets_of_each_are_its_largest(db: Database) -> None:
+    seen = [(source, target, EdgeType.OBSERVED_IN) for source, target in ((7, 11), (5, 12), (5, 14), (5, 10), (7, 13))]
+    db.write(lambda tx: edges.add_many(tx, [*seen, (5, 99, EdgeType.NEAR_EVENT)]))
+    with db.read() as conn:
+        assert edges.last_targets(conn, [7, 5, 6], EdgeType.OBSERVED_IN, 2) == {7: [13, 11], 5: [14, 12], 6: []}
+
+
 def test_things_seen_together_are_counted_once_whatever_the_order(db: Database) -> None:
     db.write(lambda tx: edges.add(tx, 7, 3, EdgeType.COOCCURS_WITH, accumulate=True))
     db.write(lambda tx: edges.add(tx, 3, 7, EdgeType.COOCCURS_WITH, count=2, accumulate=True))

@@ -13,10 +13,10 @@ Make = Callable[..., Node]
 Steps = Callable[[sqlite3.Connection, Callable[[], object]], int]
 
 
-def store_gist(db: Database, members: Sequence[int]) -> int:
+def store_gist(db: Database, members: Sequence[int], radius: float = 1.0, map_id: str = "") -> int:
     gist = Gist(
         id=0, text="much was seen", layers=("scene",), start=0, end=1, observation_count=len(members), position=None,
-        frame="map", radius=1.0,
+        frame="map", radius=radius, map_id=map_id,
     )  # fmt: skip
     return db.write(lambda tx: gists.insert(tx, gist, members))
 
@@ -49,3 +49,14 @@ def test_rows_newer_than_any_that_is_archived_are_not_asked_about(
     ids = [store_gist(db, rows[first : first + 100]) for first in range(1, 2001, 100)]
     with db.read() as conn:
         assert steps(conn, lambda: gists.standing_in(conn, ids)) < 20, "asking about 2000 rows takes 500"
+
+
+def test_the_first_that_hold_a_place_are_those_of_its_map_whose_circle_reaches_it(db: Database) -> None:
+    small, wide, other, next_one, last = (
+        store_gist(db, [], radius, map_id) for radius, map_id in ((1, "a"), (9, "a"), (9, ""), (3, "a"), (9, "a"))
+    )
+    apart = {small: 3.5, wide: 3.6, other: 3.7, next_one: 5.0, last: 6.0}
+    with db.read() as conn:
+        assert gists.holding(conn, apart, 2.0, "a", 2) == [wide, next_one]
+        assert gists.holding(conn, apart, 2.0, "", 2) == [other]
+        assert gists.holding(conn, apart, 2.5, "a", 9) == [small, wide, next_one, last]
