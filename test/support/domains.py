@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import itertools
-import os
 import random
+import socket
+from collections import deque
 
+DOMAINS = range(20, 101)
+HELD = 4
+"""Domains that this process keeps for itself: that of the running test, and those before it, not quiet perhaps."""
 
-def _of_this_process() -> list[int]:
-    """The domains of this process of pytest, in random order; those that run beside it have the others."""
-    number, processes = os.environ.get("PYTEST_XDIST_WORKER", "gw0"), os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")
-    domains = range(20, 101)[int(number.removeprefix("gw")) :: int(processes)]
-    return random.SystemRandom().sample(domains, len(domains))
-
-
-_domains = itertools.cycle(_of_this_process())
+_order = itertools.cycle(random.SystemRandom().sample(DOMAINS, len(DOMAINS)))
+_claims: deque[socket.socket] = deque()
 
 
 def next_domain() -> int:
-    """A domain that no test of this run has at the same time."""
-    return next(_domains)
+    """A domain that no other process on this machine tests in, be it of this run of the tests or of another."""
+    for domain in itertools.islice(_order, len(DOMAINS)):
+        claim = socket.socket(socket.AF_UNIX)
+        try:
+            claim.bind(f"\0robot_memory test in DDS domain {domain}")  # a name that ends with the process, and no file
+        except OSError:
+            claim.close()
+            continue
+        _claims.append(claim)
+        if len(_claims) > HELD:
+            _claims.popleft().close()
+        return domain
+    raise RuntimeError("every DDS domain is taken")
