@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise, zip_longest
+from itertools import islice, zip_longest
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,12 +50,36 @@ def fold(view: View, rows: RowFilter, text_id: int, most: int) -> list[Fold]:
 
 def fold_newest(view: View, rows: RowFilter, groups: Sequence[Sequence[int]], most: int) -> list[list[Fold]]:
     """Return of each group of rows those that pass as at most `most` folds led by their newest row, the newest first.
+
+    The work is that of looking at each row once a fold, all groups together.
     """
     slots = view.slots(np.array([id_ for group in groups for id_ in group], dtype=np.int64))
     passing = (slots >= 0) & view.passes(rows, slots)
-    ends = np.cumsum([len(group) for group in groups]).tolist()
-    given = [slots[begin:end][passing[begin:end]] for begin, end in pairwise([0, *ends])]
-    return [_folds(view, of_group, -view.columns["last_stamp"][of_group], most) for of_group in given]
+    slots, of = slots[passing], np.repeat(np.arange(len(groups)), [len(group) for group in groups])[passing]
+    columns = view.columns
+    order = np.lexsort((-columns["id"][slots], -columns["last_stamp"][slots], of))
+    slots, of = slots[order], of[order]
+    folds: list[list[Fold]] = [[] for _ in groups]
+    for _ in range(most):
+        if not len(slots):
+            break
+        begins = _begins(of)
+        leads = slots[begins]
+        alike = _alike(view, slots, np.repeat(leads, np.diff(begins, append=len(of))))
+        same = slots[alike]
+        begins = _begins(of[alike])  # of as many groups: each lead is like itself
+        ids, last = columns["id"][leads].tolist(), columns["last_stamp"][leads].tolist()
+        counts = np.add.reduceat(columns["repeats"][same], begins, dtype=np.int64).tolist()
+        first = np.minimum.reduceat(columns["stamp"][same], begins).tolist()
+        for group, *parts in zip(of[alike][begins].tolist(), ids, counts, first, last, strict=True):
+            folds[group].append(Fold(*parts))
+        slots, of = slots[~alike], of[~alike]
+    return folds
+
+
+def _begins(groups: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where each group begins among rows ordered by group."""
+    return np.flatnonzero(np.diff(groups, prepend=-1))
 
 
 def fold_nearest(view: View, rows: RowFilter, ids: Sequence[int], moment: int, most: int) -> list[Fold]:
@@ -98,15 +122,17 @@ def _folds(view: View, slots: Slots, order: NDArray[np.int64], most: int) -> lis
     return folds
 
 
-def _alike(view: View, slots: Slots, lead: np.int64) -> NDArray[np.bool_]:
-    """Whether rows say what one says, in the same layer and map, within SAME_PLACE; all unknown places are one."""
+def _alike(view: View, slots: Slots, leads: Slots | np.int64) -> NDArray[np.bool_]:
+    """Whether rows say what others say, one or as many, in the same layer and map, within SAME_PLACE.
+
+    All unknown places are one.
+    """
     columns = view.columns
-    alike = np.ones(len(slots), dtype=bool)
+    near = sum((columns[name][slots] - columns[name][leads]) ** 2 for name in "xyz") <= SAME_PLACE**2
+    alike: NDArray[np.bool_] = near | np.isnan(columns["x"][slots]) & np.isnan(columns["x"][leads])
     for name in ("text", "layer", "map"):
-        alike &= columns[name][slots] == columns[name][lead]
-    if np.isnan(columns["x"][lead]):
-        return alike & np.isnan(columns["x"][slots])
-    return alike & (sum((columns[name][slots] - columns[name][lead]) ** 2 for name in "xyz") <= SAME_PLACE**2)
+        alike &= columns[name][slots] == columns[name][leads]
+    return alike
 
 
 def _told(view: View, lead: np.int64, slots: Slots) -> Fold:
