@@ -61,35 +61,31 @@ class Excerpt:
     @cached_property
     def _said(self) -> _Said:
         """Found once, however often a list is put in words again with less room."""
-        return _found(self.text[:LOOKED_AT].lower(), *_wanted(self._asked))
+        return _found(self.text[:LOOKED_AT].lower(), _stems(self._asked))
 
 
-def _found(text: str, stems: frozenset[str], words: re.Pattern[str]) -> _Said:
+def _found(text: str, stems: frozenset[str]) -> _Said:
     """Where the words of some stems stand in a text of small letters."""
-    begins: list[int] = []
-    ends: list[int] = []
+    places: set[tuple[int, int, str]] = set()
+    for head in {stem[:2] for stem in stems}:  # stems keep what a word begins with
+        for match in _beginning(head).finditer(text):
+            stem = stem_of(match.group())
+            if stem in stems:
+                begin, end = match.span()
+                if not text[begin - 1 : begin].isalnum():
+                    places.add((begin, end, stem))
+    found = sorted(places)[:MOST]
+    times = Counter([stem for _, _, stem in found])
     before: list[int] = []
-    after: list[int] = []
-    found: list[str] = []
+    after = [MOST] * len(found)
     last: dict[str, int] = {}
-    for match in words.finditer(text):
-        begin, end = match.span()
-        stem = stem_of(match.group())
-        if stem not in stems or text[begin - 1 : begin].isalnum():
-            continue
-        number = len(found)
-        before.append(last.get(stem, -1))
+    for number, (_, _, stem) in enumerate(found):
         if stem in last:
             after[last[stem]] = number
+        before.append(last.get(stem, -1))
         last[stem] = number
-        after.append(MOST)
-        begins.append(begin)
-        ends.append(end)
-        found.append(stem)
-        if number + 1 == MOST:
-            break
-    times = Counter(found)
-    return _Said(begins, ends, [_WORTH // times[stem] for stem in found], before, after)
+    worth = [_WORTH // times[stem] for _, _, stem in found]
+    return _Said([begin for begin, _, _ in found], [end for _, end, _ in found], worth, before, after)
 
 
 def _best(said: _Said, room: int) -> tuple[int, int, int]:
@@ -124,11 +120,16 @@ def _worth_of_beginning(said: _Said, room: int) -> int:
 
 
 @lru_cache(maxsize=64)
-def _wanted(asked: str) -> tuple[frozenset[str], re.Pattern[str]]:
-    """The stems of the words asked for, and the words that begin as one of them does: stems keep that.
+def _stems(asked: str) -> frozenset[str]:
+    """The stems of the words asked for."""
+    return frozenset(stem_of(word) for word in WORD.findall(asked.lower())) - {""}
 
-    It finds the ends of longer words too, because looking for the beginning of a word takes twice the time.
+
+@lru_cache(maxsize=512)
+def _beginning(head: str) -> re.Pattern[str]:
+    """Words from one or two letters on; of a word with these inside, the rest: to rule that out takes twice the time.
+
+    One expression of all that a question's words begin with would be compiled for each question, in the time that its
+    search takes.
     """
-    stems = frozenset(stem_of(word) for word in WORD.findall(asked.lower())) - {""}
-    heads = "|".join(sorted({re.escape(stem[:2]) for stem in stems})) or "(?!)"
-    return stems, re.compile(rf"(?:{heads})[^\W_]*")
+    return re.compile(rf"{re.escape(head)}[^\W_]*")

@@ -162,10 +162,13 @@ def _about(context: ToolContext, query: str, answers: Sequence[Ranked]) -> list[
     concept = naming.concept_of(query)
     sentence = least.strict if concepts.things(concept) and not concepts.is_room(concept) else least.sentence
     text_ids = [answer.node.text_id for answer in answers if answer.node.text_id is not None]
-    said: set[int] = set()
+    said: set[int | None] = set()
     for name in concepts.names(concept)[:NAMES]:
-        _, shares = context.searcher.said(name, text_ids)
-        said.update(id_ for id_, share in shares.items() if share >= ALL)
+        if name == query:
+            said.update(answer.node.text_id for answer in answers if (answer.lexical or 0.0) >= ALL)
+        else:
+            _, shares = context.searcher.said(name, text_ids)
+            said.update(id_ for id_, share in shares.items() if share >= ALL)
 
     def is_about(answer: Ranked) -> bool:
         if answer.node.text_id in said or (answer.lexical or 0.0) >= MOSTLY:
