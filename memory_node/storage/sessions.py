@@ -84,15 +84,16 @@ def latest(conn: sqlite3.Connection) -> Session | None:
 
 def comparable_since(conn: sqlite3.Connection) -> int:
     """Return the first session of the present clock: after its last jump, or the last change to another clock."""
-    first = latest(conn)
-    for _ in range(LOOKED_BACK):
-        if first is None or first.reason.startswith("clock"):
-            break
-        earlier = get(conn, first.id - 1)
-        if earlier is None or earlier.clock != first.clock or earlier.last_stamp > first.start_stamp:
+    sql = "SELECT id, clock, start_stamp, last_stamp, reason FROM session ORDER BY id DESC LIMIT ?"
+    rows = conn.execute(sql, (LOOKED_BACK + 1,))
+    first = rows.fetchone()
+    for earlier in rows:
+        id_, clock, start, _, reason = first
+        earlier_id, earlier_clock, _, last, _ = earlier
+        if reason.startswith("clock") or earlier_id != id_ - 1 or earlier_clock != clock or last > start:
             break
         first = earlier
-    return first.id if first else 0
+    return first[0] if first else 0
 
 
 def bases(conn: sqlite3.Connection, session_id: int, now: int) -> dict[int, tuple[int, str]]:
