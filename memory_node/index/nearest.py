@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from memory_node.index.view import WHOLE, RowFilter, Slots, View
 
 _STEPS = 3  # k * 4, * 32 and * 256 rows of the tree, then every row
+FEW = 16  # rows in the circle for each that is wanted, up to which looking at all of them costs less than the tree
 RARE = 1 / 16  # share of rows that pass, wherever they lie, below which the tree would have to give too many
 
 
@@ -22,12 +23,12 @@ def nearest(
         center: (x, y) measures on the floor, (x, y, z) in space.
         radius: m, nothing farther is returned; None for no bound.
     """
-    slots = _from_tree(view, rows, center, radius, k)
-    if slots is None:
-        circle = rows if radius is None or rows.center is not None else replace(rows, center=center, radius=radius)
-        slots = view.select(circle)
-    else:
-        slots = np.concatenate([slots, view.tail[view.passes(rows, view.tail)]])
+    circle, few = rows, False
+    if radius is not None and rows.center is None:
+        circle = replace(rows, center=center, radius=radius)
+        few = view.share_within(center, radius) * view.count <= FEW * k
+    based = None if few else _from_tree(view, rows, center, radius, k)
+    slots = view.select(circle) if based is None else np.concatenate([based, view.tail[view.passes(rows, view.tail)]])
     distances = view.distances(center, slots)
     inside = distances <= (np.inf if radius is None else radius)
     slots, distances = slots[inside], distances[inside]

@@ -46,12 +46,13 @@ class PlaceIndex:
         """Slots in the square of half width radius (m) around (x, y), in no order."""
         if self._tree is None:
             return np.empty(0, dtype=np.int64)
-        low, high = np.array([[x - radius, y - radius]]), np.array([[x + radius, y + radius]])
+        west, south, east, north = x - radius, y - radius, x + radius, y + radius
         with self._lock:
-            packs, _ = self._tree.intersection_v(low, high)
+            packs = np.fromiter(self._tree.intersection((west, south, east, north)), dtype=np.int64)
         rows = self._rows(packs)
-        points = self._points[rows]
-        return self._slots[rows[np.all((points >= low) & (points <= high), axis=1)]].astype(np.int64)
+        px, py = self._points[rows].T
+        inside = (px >= west) & (px <= east) & (py >= south) & (py <= north)
+        return self._slots[rows[inside]].astype(np.int64)
 
     def nearest(self, x: float, y: float, k: int) -> Slots:
         """The k slots nearest to (x, y) on the floor, in no order; all of them when there are fewer."""

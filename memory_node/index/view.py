@@ -160,6 +160,11 @@ class View:
             self._last_share = rows, share  # one query asks several times
         return share
 
+    def share_within(self, center: tuple[float, ...], radius: float) -> float:
+        """Share of rows within radius (m) of center on the floor, estimated from a sample; whether they pass or not."""
+        sample = np.arange(0, self.count, max(1, self.count // SAMPLE))
+        return float(np.count_nonzero(self.distances(center[:2], sample) <= radius)) / max(1, len(sample))
+
     def ended_since(self, after: int) -> Slots:
         """Slots that ended at after (ns) or later: of the base by last_stamp, then the tail; dead ones among them."""
         ends = self.columns["last_stamp"]
@@ -216,9 +221,8 @@ class View:
         if rows.before is not None:
             found.append(self.begun_until(rows.before))
         if rows.center is not None and rows.radius is not None:
-            sample = np.arange(0, self.count, max(1, self.count // SAMPLE))
             x, y = rows.center[:2]
-            if np.mean(self.distances((x, y), sample) <= rows.radius) < TREE_SHARE:
+            if self.share_within((x, y), rows.radius) < TREE_SHARE:
                 found.append(np.concatenate([self.base.places.box(x, y, rows.radius), self.tail]))
         best = min(found, key=len, default=None)
         return best if best is not None and len(best) < self.count // 4 else None
