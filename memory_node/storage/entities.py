@@ -232,13 +232,20 @@ def get(conn: sqlite3.Connection, id_: int) -> Entity | None:
     return found[0] if found else None
 
 
-def get_many(conn: sqlite3.Connection, ids: Iterable[int]) -> list[Entity]:
-    """Return entities with their histories in the order of ids; ids that are no entity, or merged, are left out."""
-    wanted = list(ids)
+def get_many(
+    conn: sqlite3.Connection, ids: Iterable[int], scores: Mapping[int, float] | None = None
+) -> list[Entity]:
+    """Return entities with their histories in the order of ids; ids that are no entity, or merged, are left out.
+
+    Args:
+        scores: what to give each as its score, by id; 0 where left out.
+    """
+    wanted, scores = list(ids), scores or {}
     table = id_table(wanted)
     places = _places(conn, table, _HISTORY)
     sql = f"{_SELECT} WHERE e.merged_into = 0 AND e.id IN (SELECT value FROM json_each(?))"
-    found = {row[0]: _entity(row, places.get(row[0], ())) for row in conn.execute(sql, (table,))}
+    rows = conn.execute(sql, (table,)).fetchall()
+    found = {row[0]: _entity(row, places.get(row[0], ()), scores.get(row[0], 0.0)) for row in rows}
     return [found[id_] for id_ in wanted if id_ in found]
 
 
@@ -352,13 +359,13 @@ def _places(conn: sqlite3.Connection, table: str, most: int) -> dict[int, tuple[
     return {id_: tuple(places) for id_, places in found.items()}
 
 
-def _entity(row: tuple[Any, ...], history: tuple[Place, ...]) -> Entity:
+def _entity(row: tuple[Any, ...], history: tuple[Place, ...], score: float) -> Entity:
     return Entity(
         id=row[0], name=row[1] or "", entity_type=row[2], position=_position(row[3:6]),
         position_source=PositionSource(row[6]), position_stddev=row[7], frame=row[8], first_seen=row[9],
         last_seen=row[10], sightings=row[11], confidence=row[12], tentative=bool(row[13]), moved=bool(row[14]),
         missing=bool(row[15]), history=history, map_id=row[16] or "", places_left=row[17],
-        sightings_here=max(1, row[11] - row[18]),
+        sightings_here=max(1, row[11] - row[18]), score=score,
     )
 
 

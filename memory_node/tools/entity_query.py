@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -72,7 +71,7 @@ def entity_query(
             things = things.where(_seen_since(things.last_seen, after, context.now_ns()))
         best = things.where(np.lexsort((things.ids, -things.last_seen, -things.fits))[:limit])
         fits = dict(zip(best.ids.tolist(), best.fits.tolist(), strict=True))
-        found = tuple(replace(entity, score=fits[entity.id]) for entity in entities.get_many(conn, fits))
+        found = tuple(entities.get_many(conn, fits, fits))
         head = _head(conn, name or kind, things)
     context.note_recall(fits)
     words = Wording(context.now_ns(), context.settings.time_zone)
@@ -102,14 +101,14 @@ def _fits(
     labels = entities.labels(conn)
     parts = {name, concept, *concepts.singulars(concept)}
     cosines = naming.cosines(conn, model, vector, labels)
-    fits = {}
+    scores = {}
     for label in labels:
         score = naming.fit(concept, label, cosines.get(label), NEAR)
         if any(part in label for part in parts):
             score = max(score, naming.PART)
-        text_id = texts.id_of(conn, label) if score > 0.0 else None
-        if text_id is not None:
-            fits[text_id] = score
+        if score > 0.0:
+            scores[label] = score
+    fits = {text_id: scores[label] for label, text_id in texts.ids_of(conn, scores).items()}
     return fits, [label in cosines for label in labels]
 
 
