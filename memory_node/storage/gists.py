@@ -97,6 +97,8 @@ def get_many(
         scores: what to give each as its score, by id; 0 where left out.
     """
     wanted, scores = list(ids), scores or {}
+    if not wanted:
+        return []
     sql = _SELECT + " WHERE g.id IN (SELECT value FROM json_each(?))"
     rows = conn.execute(sql, (id_table(wanted),)).fetchall()
     found = {row[0]: _record(row, scores.get(row[0], 0.0)) for row in rows}

@@ -62,9 +62,11 @@ def _with_trend(reading: BodyReading, earlier: tuple[int, float] | None) -> Body
 
 
 def _check_layers(conn: sqlite3.Connection, layers: Sequence[str]) -> None:
+    if not checked_names(layers, "layers"):
+        return
     known = nodes.layers(conn)
     internal = sorted(name for name, layer in known.items() if layer.internal)
-    for name in checked_names(layers, "layers"):
+    for name in layers:
         if name not in internal:
             there = f"internal layers are {some(internal)}" if internal else "no internal layer is known"
             kind = "is a layer of perception" if name in known else "no such layer"

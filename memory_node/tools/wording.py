@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import NamedTuple, TypeVar
 
 from memory_node.graph import EVENTS_LAYER, Entity, Episode, Gist, Place, Pose, Position
@@ -69,7 +70,11 @@ class Wording:
     def when_short(self, stamp: int) -> str:
         """Relative and absolute, without the date where it is that of now: "10 min ago (17:50:02)"."""
         clock = self.clock(stamp)
-        return f"{self.ago(stamp)} ({clock[11:] if clock[:10] == self.clock(self.now)[:10] else clock})"
+        return f"{self.ago(stamp)} ({clock[11:] if clock[:10] == self._today else clock})"
+
+    @cached_property
+    def _today(self) -> str:
+        return self.clock(self.now)[:10]
 
     def clock(self, stamp: int) -> str:
         """Local date and time to the second."""
