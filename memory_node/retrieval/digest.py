@@ -70,13 +70,14 @@ def near(view: View, rows: RowFilter, center: tuple[float, ...], radius: float, 
 def _digest(view: View, slots: Slots, order: NDArray[np.int64] | NDArray[np.float64], most: int) -> Digest:
     """The first texts by order, which is a distance (m) or a time (ns); of equals the newest id leads."""
     columns = view.columns
+    newest_first = np.argsort(-columns["id"][slots], kind="stable")
+    slots, order = slots[newest_first], order[newest_first]
     keys = columns["text"][slots].astype(np.int64) << 16 | columns["layer"][slots]
     never = np.inf if order.dtype.kind == "f" else np.iinfo(np.int64).max
     texts = int(np.count_nonzero(np.diff(np.sort(keys)))) + bool(len(keys))  # a third of the time of np.unique
     said: list[Said] = []
     for _ in range(min(most, texts)):
-        equal = np.flatnonzero(order == order.min())
-        lead = equal[columns["id"][slots[equal]].argmax()]
+        lead = order.argmin()
         distance = float(order[lead]) if order.dtype.kind == "f" else None
         same = np.flatnonzero(keys == keys[lead])
         order[same] = never
