@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
-from memory_node.graph import NO_ID, EdgeType, Gist, Kind, Node, PositionSource, Tier
+from memory_node.graph import NO_ID, EdgeType, Gist, Kind, Node, Position, PositionSource, Tier
 from memory_node.storage import nodes
 from memory_node.storage.ids import id_table
 from memory_node.storage.writer import Transaction
 
-_SELECT = """
-SELECT g.id, t.body, g.layers, n.stamp, n.last_stamp, g.observation_count, n.x, n.y, n.z, n.frame, g.radius,
-       g.episode_id, g.level, g.author, m.name
+_OWN = "g.id, g.layers, g.observation_count, g.radius, g.episode_id, g.level, g.author"
+_SELECT = f"""
+SELECT {_OWN}, t.body, n.stamp, n.last_stamp, n.x, n.y, n.z, n.frame, m.name
 FROM gist AS g JOIN node AS n ON n.id = g.id LEFT JOIN text AS t ON t.id = n.text_id
 LEFT JOIN map AS m ON m.id = n.map_id
 """
@@ -105,6 +106,18 @@ def get_many(
     return [found[id_] for id_ in wanted if id_ in found]
 
 
+def of_nodes(conn: sqlite3.Connection, given: Iterable[Node], scores: Mapping[int, float]) -> list[Gist]:
+    """Return the gists whose nodes were read already, in that order, missing ones left out; scores: by id."""
+    by_id = {node.id: node for node in given}
+    sql = f"SELECT {_OWN} FROM gist AS g WHERE g.id IN (SELECT value FROM json_each(?))"
+    own = {row[0]: row for row in conn.execute(sql, (id_table(by_id),))}
+    return [
+        _gist(own[id_], n.text, n.stamp, n.last_stamp, n.position, n.frame, n.map_id, scores[id_])
+        for id_, n in by_id.items()
+        if id_ in own
+    ]
+
+
 def holding(conn: sqlite3.Connection, apart: Mapping[int, float], slack: float, map_name: str, most: int) -> list[int]:
     """Return the first of the gists, at most `most`, that are of a map and whose circle is no farther than the slack.
 
@@ -165,9 +178,24 @@ def keep_text(tx: Transaction, id_: int) -> None:
 
 
 def _record(row: tuple[Any, ...], score: float) -> Gist:
-    id_, text, layers, start, end, count, x, y, z, frame, radius, episode_id, level, author, map_name = row
+    text, start, end, x, y, z, frame, map_name = row[7:]
+    return _gist(row[:7], text, start, end, None if x is None else (x, y, z), frame, map_name, score)
+
+
+def _gist(
+    own: tuple[Any, ...], text: str | None, start: int, end: int, position: Position | None, frame: str,
+    map_id: str | None, score: float,
+) -> Gist:  # fmt: skip
+    """The columns of table `gist` with those of the node."""
+    id_, layers, count, radius, episode_id, level, author = own
     return Gist(
-        id=id_, text=text or "", layers=tuple(json.loads(layers)), start=start, end=end, observation_count=count,
-        position=None if x is None else (x, y, z), frame=frame, radius=radius, episode_id=episode_id, level=level,
-        author=author, score=score, map_id=map_name or "",
+        id=id_, text=text or "", layers=_names(layers), start=start, end=end, observation_count=count,
+        position=position, frame=frame, radius=radius, episode_id=episode_id, level=level, author=author, score=score,
+        map_id=map_id or "",
     )
+
+
+@lru_cache(maxsize=1024)
+def _names(layers: str) -> tuple[str, ...]:
+    """Layers as they are stored; most gists have the same few."""
+    return tuple(json.loads(layers))

@@ -61,8 +61,9 @@ def of_digest(conn: sqlite3.Connection, said: Sequence[Said]) -> tuple[Match, ..
 
 def ranked_gists(conn: sqlite3.Connection, answers: Iterable[Ranked]) -> tuple[Gist, ...]:
     """The gists among ranked answers, in their order, with their scores."""
-    scores = {answer.node.id: answer.score for answer in answers if answer.node.kind is Kind.GIST}
-    return tuple(gists.get_many(conn, scores, scores))
+    found = [answer for answer in answers if answer.node.kind is Kind.GIST]
+    scores = {answer.node.id: answer.score for answer in found}
+    return tuple(gists.of_nodes(conn, [answer.node for answer in found], scores))
 
 
 def _match(node: Node, **parts: Any) -> Match:

@@ -60,3 +60,14 @@ def test_the_first_that_hold_a_place_are_those_of_its_map_whose_circle_reaches_i
         assert gists.holding(conn, apart, 2.0, "a", 2) == [wide, next_one]
         assert gists.holding(conn, apart, 2.0, "", 2) == [other]
         assert gists.holding(conn, apart, 2.5, "a", 9) == [small, wide, next_one, last]
+
+
+def test_gists_of_nodes_read_already_are_those_that_are_read_by_id(db: Database, observation: Make) -> None:
+    one, gone, other = store_gist(db, store_rows(db, observation, 2), 2.5, "a"), store_gist(db, []), store_gist(db, [])
+    with db.read() as conn:
+        found = nodes.fetch(conn, [other, gone, one])
+    db.write(lambda tx: nodes.remove(tx, [gone]))
+    scores = {one: 0.5, gone: 0.4, other: 0.3}
+    with db.read() as conn:
+        assert gists.of_nodes(conn, found, scores) == gists.get_many(conn, [other, one], scores)
+        assert [gist.score for gist in gists.of_nodes(conn, found, scores)] == [0.3, 0.5]
