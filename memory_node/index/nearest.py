@@ -23,12 +23,7 @@ def nearest(
         center: (x, y) measures on the floor, (x, y, z) in space.
         radius: m, nothing farther is returned; None for no bound.
     """
-    circle, few = rows, False
-    if radius is not None and rows.center is None:
-        circle = replace(rows, center=center, radius=radius)
-        few = view.share_within(center, radius) * view.count <= FEW * k
-    based = None if few else _from_tree(view, rows, center, radius, k)
-    slots = view.select(circle) if based is None else np.concatenate([based, view.tail[view.passes(rows, view.tail)]])
+    slots = _candidates(view, rows, center, radius, k)
     distances = view.distances(center, slots)
     inside = distances <= (np.inf if radius is None else radius)
     slots, distances = slots[inside], distances[inside]
@@ -37,6 +32,18 @@ def nearest(
         slots, distances = slots[close], distances[close]
     order = np.lexsort((view.columns["id"][slots], distances))[:k]
     return slots[order], distances[order]
+
+
+def _candidates(view: View, rows: RowFilter, center: tuple[float, ...], radius: float | None, k: int) -> Slots:
+    """Passing rows among which the k nearest are."""
+    circle = rows
+    if radius is not None and rows.center is None:
+        circle = replace(rows, center=center, radius=radius)
+        if view.share_within(center, radius) * view.count <= FEW * k:
+            near = view.around(center, radius)
+            return near[view.passes(circle, near)]
+    based = _from_tree(view, rows, center, radius, k)
+    return view.select(circle) if based is None else np.concatenate([based, view.tail[view.passes(rows, view.tail)]])
 
 
 def _from_tree(

@@ -165,6 +165,10 @@ class View:
         sample = np.arange(0, self.count, max(1, self.count // SAMPLE))
         return float(np.count_nonzero(self.distances(center[:2], sample) <= radius)) / max(1, len(sample))
 
+    def around(self, center: tuple[float, ...], radius: float) -> Slots:
+        """Slots of the base in the square around a circle (m) on the floor, then the tail; dead ones among them."""
+        return np.concatenate([self.base.places.box(center[0], center[1], radius), self.tail])
+
     def ended_since(self, after: int) -> Slots:
         """Slots that ended at after (ns) or later: of the base by last_stamp, then the tail; dead ones among them."""
         ends = self.columns["last_stamp"]
@@ -220,10 +224,9 @@ class View:
             found.append(self.ended_since(rows.after))
         if rows.before is not None:
             found.append(self.begun_until(rows.before))
-        if rows.center is not None and rows.radius is not None:
-            x, y = rows.center[:2]
-            if self.share_within((x, y), rows.radius) < TREE_SHARE:
-                found.append(np.concatenate([self.base.places.box(x, y, rows.radius), self.tail]))
+        center, radius = rows.center, rows.radius
+        if center is not None and radius is not None and self.share_within(center, radius) < TREE_SHARE:
+            found.append(self.around(center, radius))
         best = min(found, key=len, default=None)
         return best if best is not None and len(best) < self.count // 4 else None
 
