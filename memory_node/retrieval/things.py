@@ -56,7 +56,8 @@ def select(view: View, rows: RowFilter, fits: Mapping[int, float] | None) -> Thi
     names = columns["text"][slots].astype(np.int64)
     scores = np.ones(len(slots))
     if fits is not None:
-        scores = np.array([fits[name] for name in names.tolist()], dtype=np.float64)
+        known = sorted(fits)
+        scores = np.array([fits[name] for name in known], dtype=np.float64)[np.searchsorted(known, names)]
     return Things(
         ids=columns["id"][slots], names=names, fits=scores, last_seen=columns["last_stamp"][slots],
         confidence=columns["confidence"][slots], maps=columns["map"][slots],
