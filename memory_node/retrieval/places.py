@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from memory_node.graph import NO_ID, Place, Position, PositionSource
+from memory_node.graph import NO_ID, Place, PositionSource
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -28,44 +29,94 @@ SHIFTS = 10
 """Steps to where evidence is densest; each halves the way, or better."""
 _RECENT = 0.3
 """Share of a place's score that recency has."""
+_BEYOND = 1e12
+"""m: farther apart than what has coordinates is."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """A row that tells of a place.
+    """Rows that tell of places, one a place of every array.
 
     Attributes:
-        relevance: 0..1. first_seen, last_seen: ns. support: observations behind it. id: of the row.
-        radius: m within which what it tells of lies.
+        ids: of the rows. positions: (N, 3) m. measured: whether it is the thing's own place, not the observer's.
+        relevance: 0..1. first_seen, last_seen: ns. support: observations behind it.
+        radii: m within which what it tells of lies. maps: ids. frames, map_names, labels: text.
     """
 
-    position: Position
-    source: PositionSource
-    relevance: float
-    first_seen: int
-    last_seen: int
-    support: int = 1
-    frame: str = ""
-    map_id: str = ""
-    label: str = ""
-    id: int = NO_ID
-    radius: float = 0.0
+    ids: NDArray[np.int64]
+    positions: NDArray[np.float64]
+    measured: NDArray[np.bool_]
+    relevance: NDArray[np.float64]
+    first_seen: NDArray[np.int64]
+    last_seen: NDArray[np.int64]
+    support: NDArray[np.int64]
+    radii: NDArray[np.float64]
+    maps: NDArray[np.int64]
+    frames: NDArray[np.object_]
+    map_names: NDArray[np.object_]
+    labels: NDArray[np.object_]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def where(self, wanted: NDArray[np.bool_] | NDArray[np.int64]) -> Evidence:
+        """Those that are wanted: flags (N,), or places in the order that is wanted."""
+        return replace(self, **{field.name: getattr(self, field.name)[wanted] for field in fields(self)})
 
 
 @dataclass(frozen=True)
 class Scored:
-    """A place, how relevant what tells of it is, and its score; both 0..1.
+    """A place among others that are ranked.
 
     Attributes:
-        ids: of the rows that tell of it; none for an entity's place.
         state: of the entity there: "missing", "tentative", "earlier" (it has moved since), or "".
+        ids: of the rows that tell of it; none for an entity's place.
     """
 
     place: Place
-    relevance: float
-    score: float = 0.0
     state: str = ""
     ids: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """Places that evidence lies at, one a place of every array; few are ever told, so each is made when it is.
+
+    Attributes:
+        evidence: the most relevant first. numbers: (N,) which place each piece of it tells of. leads: the first piece.
+        positions: (C, 3) m. radii: m. support: observations. first_seen, last_seen: ns.
+    """
+
+    evidence: Evidence
+    numbers: NDArray[np.int64]
+    leads: NDArray[np.int64]
+    positions: NDArray[np.float64]
+    radii: NDArray[np.float64]
+    support: NDArray[np.int64]
+    first_seen: NDArray[np.int64]
+    last_seen: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.leads)
+
+    @cached_property
+    def confidence(self) -> NDArray[np.float64]:
+        """Relevance of the best piece, less when few stand behind it; 0..1."""
+        return np.asarray(self.evidence.relevance[self.leads] * self.support / (self.support + 1.0))
+
+    def told(self, number: int) -> Scored:
+        """One of the places; its label is that of the best piece."""
+        evidence, lead, members = self.evidence, self.leads[number], np.flatnonzero(self.numbers == number)
+        x, y, z = self.positions[number].tolist()
+        place = Place(
+            position=(x, y, z), frame=evidence.frames[lead],
+            position_source=PositionSource.MEASURED if evidence.measured[members].all() else PositionSource.OBSERVER,
+            radius=float(self.radii[number]), confidence=float(self.confidence[number]),
+            support=int(self.support[number]), first_seen=int(self.first_seen[number]),
+            last_seen=int(self.last_seen[number]), entity_id=NO_ID, label=evidence.labels[lead],
+            map_id=evidence.map_names[lead],
+        )  # fmt: skip
+        return Scored(place, ids=tuple(evidence.ids[members].tolist()))
 
 
 def of_entity(entity: Entity, relevance: float) -> Scored | None:
@@ -79,7 +130,7 @@ def of_entity(entity: Entity, relevance: float) -> Scored | None:
         first_seen=since, last_seen=entity.last_seen, entity_id=entity.id, label=entity.name,
         map_id=entity.map_id,
     )
-    return Scored(place, relevance, state=state_of(entity))
+    return Scored(place, state_of(entity))
 
 
 def distinct(places: Iterable[Place], apart: float) -> list[Place]:
@@ -101,33 +152,38 @@ def state_of(entity: Entity) -> str:
     return "missing" if entity.missing else "tentative" if entity.tentative else ""
 
 
-def clusters(evidence: Sequence[Evidence]) -> list[Scored]:
+def clusters(evidence: Evidence) -> Clusters:
     """Return the places that evidence lies at, those of each map and frame by themselves.
 
     A place's position is the best supported spot in its cluster, and all its evidence lies within its radius.
-    Confidence is the relevance of the best piece, less when few stand behind it.
     """
-    best = sorted(evidence, key=lambda piece: (-piece.relevance, -piece.last_seen))[:MOST]
-    groups: dict[tuple[str, str], list[Evidence]] = {}
-    for piece in best:
-        groups.setdefault((piece.map_id, piece.frame), []).append(piece)
-    return [scored for group in groups.values() for scored in _places(group)]
+    best = evidence.where(np.lexsort((-evidence.last_seen, -evidence.relevance))[:MOST])
+    distances = _distances(best)
+    leads, numbers = _numbered(distances)
+    spots = _spots(best, distances, numbers)
+    apart = np.linalg.norm(best.positions - spots[numbers], axis=1)
+    radii, first, last = np.zeros(len(leads)), best.first_seen[leads], best.last_seen[leads]
+    np.maximum.at(radii, numbers, np.maximum(apart, best.radii))
+    np.minimum.at(first, numbers, best.first_seen)
+    np.maximum.at(last, numbers, best.last_seen)
+    support = np.bincount(numbers, best.support, len(leads)).astype(np.int64)
+    return Clusters(best, numbers, leads, spots, radii, support, first, last)
 
 
-def ranked(places: Sequence[Scored], halflife: float) -> list[Scored]:
+def ranked(places: Sequence[Scored], halflife: float, newest: int = 0) -> list[Scored]:
     """Return places by score, the best first: relevance, confidence, and how recently something was seen there.
 
     Args:
         halflife: s after which recency, against the newest of the places, is a half.
+        newest: ns, of places that are not among these.
     """
     if not places:
         return []
-    newest = max(scored.place.last_seen for scored in places)
-    rated = [
-        replace(scored, score=float(scores(scored.place.confidence, scored.place.last_seen, newest, halflife)))
-        for scored in places
-    ]
-    return sorted(rated, key=lambda scored: (-scored.score, -scored.place.last_seen, scored.place.entity_id))
+    told = [scored.place for scored in places]
+    last_seen = [place.last_seen for place in told]
+    rated = scores([place.confidence for place in told], last_seen, max(newest, *last_seen), halflife).tolist()
+    order = sorted(range(len(told)), key=lambda at: (-rated[at], -last_seen[at], told[at].entity_id))
+    return [places[at] for at in order]
 
 
 def scores(confidence: ArrayLike, last_seen: ArrayLike, newest: int, halflife: float) -> NDArray[np.float64]:
@@ -136,75 +192,64 @@ def scores(confidence: ArrayLike, last_seen: ArrayLike, newest: int, halflife: f
     return np.asarray(np.asarray(confidence) * (1.0 - _RECENT + _RECENT * recency))
 
 
-def _places(group: Sequence[Evidence]) -> list[Scored]:
-    from scipy.spatial.distance import pdist, squareform
+def _distances(evidence: Evidence) -> NDArray[np.float64]:
+    """Distances (N, N) in m; what is of two maps or frames is as far apart as nothing is."""
+    from scipy.spatial.distance import cdist
 
-    points = np.array([piece.position for piece in group])
-    distances = pdist(points)
-    numbers = _numbers(distances) if len(group) > 1 else np.zeros(1, dtype=np.int64)
-    spots = _spots(points, squareform(distances), group, numbers)
-    apart = np.linalg.norm(points - spots[numbers], axis=1).clip([piece.radius for piece in group])
-    radii = np.zeros(len(spots))
-    np.maximum.at(radii, numbers, apart)
-    members: list[list[Evidence]] = [[] for _ in spots]
-    for number, piece in zip(numbers.tolist(), group, strict=True):
-        members[number].append(piece)
-    told = zip(members, spots.tolist(), radii.tolist(), strict=True)
-    return [_gathered(pieces, (x, y, z), radius) for pieces, (x, y, z), radius in told]
+    distances: NDArray[np.float64] = cdist(evidence.positions, evidence.positions)
+    spaces: dict[tuple[int, str], int] = {}
+    keys = zip(evidence.maps.tolist(), evidence.frames.tolist(), strict=True)
+    space = np.array([spaces.setdefault(key, len(spaces)) for key in keys])
+    if len(spaces) > 1:
+        distances[space[:, None] != space] = _BEYOND
+    return distances
 
 
-def _numbers(distances: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the number of the cluster, from 0 on, that each point belongs to, of their pairwise distances."""
-    from scipy.cluster.hierarchy import fcluster, linkage
+def _numbered(distances: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the first point of each cluster (C,), and the number of the cluster that each point belongs to (N,)."""
+    firsts = np.arange(len(distances))
+    # What has nothing within REACH is a cluster of its own, whatever the others are.
+    crowd = np.flatnonzero((distances <= REACH).sum(axis=1) > 1)
+    if len(crowd):
+        from scipy.cluster.hierarchy import linkage
 
-    clusters = fcluster(linkage(distances, method="average"), t=REACH, criterion="distance")
-    return np.asarray(clusters, dtype=np.int64) - 1
-
-
-def _gathered(members: Sequence[Evidence], position: Position, radius: float) -> Scored:
-    support = sum(piece.support for piece in members)
-    relevance = max(piece.relevance for piece in members)
-    place = Place(
-        position=position, frame=members[0].frame, position_source=_source(members), radius=radius,
-        confidence=relevance * support / (support + 1.0), support=support,
-        first_seen=min(piece.first_seen for piece in members), last_seen=max(piece.last_seen for piece in members),
-        entity_id=NO_ID, label=members[0].label, map_id=members[0].map_id,
-    )
-    return Scored(place, relevance, ids=tuple(piece.id for piece in members))
+        groups = [[point] for point in crowd.tolist()]
+        pairs = distances[np.ix_(crowd, crowd)][np.triu_indices(len(crowd), 1)]
+        for one, other, apart, _ in linkage(pairs, method="average").tolist():
+            if apart > REACH:
+                break
+            groups.append(groups[int(one)] + groups[int(other)])
+            firsts[groups[-1]] = min(groups[-1])
+    return np.unique(firsts, return_inverse=True)
 
 
 def _spots(
-    points: NDArray[np.float64],
-    distances: NDArray[np.float64],
-    pieces: Sequence[Evidence],
-    numbers: NDArray[np.int64],
+    evidence: Evidence, distances: NDArray[np.float64], numbers: NDArray[np.int64]
 ) -> NDArray[np.float64]:
     """Return where the evidence of each cluster, (C, 3), weighed by its relevance, is densest.
 
     A mean over all would lie between the good evidence and the middle of the weak: this is a mean shift from the best
     supported piece. Comaniciu and Meer, Mean Shift: A Robust Approach Toward Feature Space Analysis (2002).
     """
-    count = int(numbers.max()) + 1
-    relevance = np.array([piece.relevance for piece in pieces])
+    points, count = evidence.positions, int(numbers.max(initial=-1)) + 1
     best = np.zeros(count)
-    np.maximum.at(best, numbers, relevance)
-    weights = np.exp((relevance - best[numbers]) / SHARPNESS) * np.log1p([piece.support for piece in pieces])
+    np.maximum.at(best, numbers, evidence.relevance)
+    weights = np.exp((evidence.relevance - best[numbers]) / SHARPNESS) * np.log1p(evidence.support)
     density = (_kernel(distances**2) * (numbers[:, None] == numbers)) @ weights
     spots: NDArray[np.float64] = np.empty((count, 3))
     rising = np.argsort(density, kind="stable")
     spots[numbers[rising]] = points[rising]  # the densest of each cluster is written last
+    bins = (4 * numbers[:, None] + np.arange(4)).ravel()  # of each point: x, y, z and its weight
+    weighed = np.column_stack([points, np.ones(len(points))])
     for _ in range(SHIFTS):
         pull = weights * _kernel(((points - spots[numbers]) ** 2).sum(axis=1))
-        total = np.bincount(numbers, pull, count)
-        spots = np.stack([np.bincount(numbers, pull * axis, count) / total for axis in points.T], axis=1)
+        sums = np.bincount(bins, (pull[:, None] * weighed).ravel(), 4 * count).reshape(count, 4)
+        before, spots = spots, sums[:, :3] / sums[:, 3:]
+        if (spots == before).all():
+            break
     return spots
 
 
 def _kernel(squares: NDArray[np.float64]) -> NDArray[np.float64]:
     """How much points at squared distances (m²) are one spot, 0..1."""
     return np.asarray(np.exp(squares * (-0.5 / SPREAD**2)))
-
-
-def _source(members: Sequence[Evidence]) -> PositionSource:
-    measured = all(piece.source is PositionSource.MEASURED for piece in members)
-    return PositionSource.MEASURED if measured else PositionSource.OBSERVER

@@ -195,14 +195,6 @@ class Searcher:
         """The same of one group, the nearest to a moment (ns) first, layers in turn; see `folding.fold_nearest`."""
         return fold_nearest(self._projections.rows.view, resolved, ids, moment, most)
 
-    def placed(self, ids: Iterable[int]) -> list[int]:
-        """Return those of the rows whose position is known."""
-        rows = self._projections.rows.view
-        given = np.fromiter(ids, dtype=np.int64)
-        slots = rows.slots(given)
-        known: list[int] = given[(slots >= 0) & ~np.isnan(rows.columns["x"][slots])].tolist()
-        return known
-
     def count(self, resolved: Resolved) -> int:
         """How many rows pass."""
         return len(self._projections.rows.view.select(resolved))

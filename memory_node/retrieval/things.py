@@ -25,6 +25,7 @@ class Things:
         confidence: 0..1.
         positions: (N, 3) m; NaN where unknown.
         maps: ids of maps.
+        sightings: how often each was seen.
     """
 
     ids: NDArray[np.int64]
@@ -34,6 +35,7 @@ class Things:
     confidence: NDArray[np.float64]
     positions: NDArray[np.float64]
     maps: NDArray[np.int16]
+    sightings: NDArray[np.uint32]
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -60,6 +62,6 @@ def select(view: View, rows: RowFilter, fits: Mapping[int, float] | None) -> Thi
         scores = np.array([fits[name] for name in known], dtype=np.float64)[np.searchsorted(known, names)]
     return Things(
         ids=columns["id"][slots], names=names, fits=scores, last_seen=columns["last_stamp"][slots],
-        confidence=columns["confidence"][slots], maps=columns["map"][slots],
+        confidence=columns["confidence"][slots], maps=columns["map"][slots], sightings=columns["repeats"][slots],
         positions=np.stack([columns[axis][slots] for axis in "xyz"], axis=1),
     )  # fmt: skip

@@ -31,8 +31,6 @@ FROM entity AS e JOIN node AS n ON n.id = e.id
 """
 _HISTORY = 10
 """Earlier places that an entity is told with."""
-_LOOKED_THROUGH = 200
-"""Earlier places of an entity that are looked through for those that differ."""
 _EDITS = "entity_edits"
 _SHOWN_BY = "layers_of_label:"
 """Begin of the key under which the layers of a label are kept."""
@@ -233,25 +231,21 @@ def get(conn: sqlite3.Connection, id_: int) -> Entity | None:
 
 
 def get_many(
-    conn: sqlite3.Connection, ids: Iterable[int], scores: Mapping[int, float] | None = None
+    conn: sqlite3.Connection, ids: Iterable[int], scores: Mapping[int, float] | None = None, history: int = _HISTORY
 ) -> list[Entity]:
-    """Return entities with their histories in the order of ids; ids that are no entity, or merged, are left out.
+    """Return entities in the order of ids; ids that are no entity, or merged, are left out.
 
     Args:
         scores: what to give each as its score, by id; 0 where left out.
+        history: earlier places that each comes with, the newest.
     """
     wanted, scores = list(ids), scores or {}
     table = id_table(wanted)
-    places = _places(conn, table, _HISTORY)
+    places = _places(conn, table, history)
     sql = f"{_SELECT} WHERE e.merged_into = 0 AND e.id IN (SELECT value FROM json_each(?))"
     rows = conn.execute(sql, (table,)).fetchall()
     found = {row[0]: _entity(row, places.get(row[0], ()), scores.get(row[0], 0.0)) for row in rows}
     return [found[id_] for id_ in wanted if id_ in found]
-
-
-def places_left(conn: sqlite3.Connection, ids: Iterable[int]) -> dict[int, tuple[Place, ...]]:
-    """Return the earlier places of each entity that has some, the newest first, the newest 200 at most."""
-    return _places(conn, id_table(ids), _LOOKED_THROUGH)
 
 
 def labels(conn: sqlite3.Connection, most: int = -1) -> list[str]:
@@ -273,11 +267,10 @@ def of_type(conn: sqlite3.Connection, names: Sequence[str]) -> list[int]:
     return [row[0] for row in conn.execute(sql, (json.dumps(names),))]
 
 
-def count_doubted(conn: sqlite3.Connection, ids: Iterable[int], belief: float) -> int:
-    """Return how many of the entities were never confirmed, and are believed in less than that."""
-    sql = """SELECT count(*) FROM entity JOIN node USING (id) WHERE id IN (SELECT value FROM json_each(?))
-             AND tentative AND confidence < ?"""
-    return int(conn.execute(sql, (id_table(ids), belief)).fetchone()[0])
+def count_tentative(conn: sqlite3.Connection, ids: Iterable[int]) -> int:
+    """Return how many of the entities were never confirmed."""
+    sql = "SELECT count(*) FROM entity WHERE id IN (SELECT value FROM json_each(?)) AND tentative"
+    return int(conn.execute(sql, (id_table(ids),)).fetchone()[0])
 
 
 class Tally(NamedTuple):

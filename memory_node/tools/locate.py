@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from memory_node.errors import InvalidArgument
-from memory_node.graph import NO_ID, EdgeType, Entity, Filter, Kind, Node, Place, PositionSource
+from memory_node.graph import NO_ID, EdgeType, Entity, Filter, Kind, Place, PositionSource
 from memory_node.ingest.association import normalise_label
 from memory_node.ingest.entity_table import ELSEWHERE
 from memory_node.ingest.presence import CONFIRMED
 from memory_node.retrieval import concepts, naming, places, ranking, thresholds
-from memory_node.retrieval.places import Evidence, Scored
+from memory_node.retrieval.places import Clusters, Evidence, Scored
 from memory_node.retrieval.thresholds import Thresholds
-from memory_node.storage import edges, entities, gists, nodes, texts
+from memory_node.storage import edges, entities, texts
+from memory_node.storage.told import Told, told
 from memory_node.storage.vectors import of_texts
 from memory_node.tools.arguments import checked_query
 from memory_node.tools.asking import remark
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from memory_node.graph import Node
     from memory_node.retrieval.filters import Resolved
     from memory_node.retrieval.search import Hit
     from memory_node.retrieval.things import Things
@@ -49,6 +51,8 @@ ALTERNATIVES = 10
 BEST = ALTERNATIVES + 1
 FADED = 0.1
 """Belief under which a thing that was never confirmed is held to have been a false detection, and is nowhere."""
+LEFT = 200
+"""Earlier places of a thing that are looked through for those that differ."""
 HISTORY = 0.1
 """Share of a moved thing's confidence that it is back at an earlier place."""
 SAME_PLACE = 2.0
@@ -124,11 +128,14 @@ def find(context: ToolContext, asked: str, resolved: Resolved) -> Located:
         things = _things(context, conn, question, labels)
         # What was seen in a region and is known to be outside by now is not in the region.
         known = things if resolved.center is None else _things(context, conn, question.anywhere(), labels)
-        spoken = _elsewhere(conn, places.clusters(_texts(context, conn, question, known)), things)
+        clusters = places.clusters(_texts(context, conn, question, known))
+        spoken = _elsewhere(clusters, things)
         halflife = context.settings.recency_halflife
-        named = _named(conn, things, spoken, halflife)
+        named = _named(conn, things, clusters.last_seen[spoken], halflife)
         more = _more(conn, things)
-    return _located(context, places.ranked([*named, *spoken], halflife), remark(context, vector, []), more)
+    best = _best(named, clusters, spoken, halflife)
+    more += len(named) + len(spoken) - len(best)
+    return _located(context, best, remark(context, vector, []), more)
 
 
 def _by_id(context: ToolContext, row: Node | None) -> Located:
@@ -136,11 +143,12 @@ def _by_id(context: ToolContext, row: Node | None) -> Located:
     found: list[Scored] = []
     if row is not None and row.kind is Kind.ENTITY:
         with context.db.read() as conn:
-            left = entities.places_left(conn, [row.id]).get(row.id, ())
-            found = [one for entity in entities.get_many(conn, [row.id]) for one in _places(entity, 1.0, left)]
+            found = [one for entity in entities.get_many(conn, [row.id], history=LEFT) for one in _places(entity, 1.0)]
     elif row is not None and row.position is not None:
         with context.db.read() as conn:
-            found = places.clusters([_evidence(row, 1.0, gists.radii(conn, [row.id]).get(row.id, 0.0))])
+            rows = told(conn, [row.id], 1)
+        clusters = places.clusters(_evidence(rows, np.ones(len(rows.ids))))
+        found = [_shown(clusters, number) for number in range(len(clusters))]
     return _located(context, places.ranked(found, context.settings.recency_halflife), "")
 
 
@@ -180,20 +188,29 @@ def _things(context: ToolContext, conn: sqlite3.Connection, question: _Question,
     known = ((texts.id_of(conn, label), fit) for label, fit in labels.items())
     fits = {text_id: fit for text_id, fit in known if text_id is not None}
     things = context.searcher.things(replace(question.resolved, kinds=kinds), fits)
-    return things.where(~np.isnan(things.positions[:, 0]))
+    unknown = np.isnan(things.positions[:, 0])
+    return things.where(~unknown) if unknown.any() else things
 
 
-def _named(conn: sqlite3.Connection, things: Things, spoken: Sequence[Scored], halflife: float) -> list[Scored]:
-    """Places of the entities that may be among the best, BEST at most, and the earlier places of those that moved."""
-    newest = max([scored.place.last_seen for scored in spoken] + things.last_seen.tolist(), default=0)
+def _named(conn: sqlite3.Connection, things: Things, spoken: NDArray[np.int64], halflife: float) -> list[Scored]:
+    """Places of the entities that may be among the best, BEST at most, and the earlier places of those that moved.
+
+    Args:
+        spoken: when the places that texts speak of were last seen (ns).
+    """
+    if not len(things):
+        return []
+    newest = max(int(spoken.max(initial=0)), int(things.last_seen.max()))
     scores = places.scores(things.fits * things.confidence, things.last_seen, newest, halflife)
-    best = things.where(np.lexsort((things.ids, -things.last_seen, -scores))[:BEST])
-    left = entities.places_left(conn, best.ids.tolist())
-    fits = dict(zip(best.ids.tolist(), best.fits.tolist(), strict=True))
+    if len(scores) > BEST:  # few of many are put in order
+        high = np.flatnonzero(scores >= np.partition(scores, -BEST)[-BEST])
+        things, scores = things.where(high), scores[high]
+    best = np.lexsort((things.ids, -things.last_seen, -scores))[:BEST]
+    fits = dict(zip(things.ids[best].tolist(), things.fits[best].tolist(), strict=True))
     found: list[Scored] = []
-    for entity in entities.get_many(conn, fits):
+    for entity in entities.get_many(conn, fits, history=LEFT):
         if not entity.tentative or entity.confidence >= FADED:
-            found += _places(entity, fits[entity.id], left.get(entity.id, ()))
+            found += _places(entity, fits[entity.id])
     return found
 
 
@@ -201,25 +218,45 @@ def _more(conn: sqlite3.Connection, things: Things) -> int:
     """How many things beside the BEST have a place worth telling."""
     if len(things) <= BEST:
         return 0
-    return max(0, len(things) - BEST - entities.count_doubted(conn, things.ids.tolist(), FADED))
+    faded, once = things.confidence < FADED, things.sightings <= 1
+    # What was seen once was never confirmed.
+    doubted = int((faded & once).sum()) + entities.count_tentative(conn, things.ids[faded & ~once].tolist())
+    return max(0, len(things) - BEST - doubted)
 
 
-def _places(entity: Entity, fit: float, left: Sequence[Place]) -> list[Scored]:
+def _best(
+    named: Sequence[Scored], clusters: Clusters, spoken: NDArray[np.int64], halflife: float
+) -> list[Scored]:
+    """The BEST of the places of entities and of those that texts speak of; more of the latter are not made."""
+    last_seen = clusters.last_seen[spoken]
+    newest = max([scored.place.last_seen for scored in named] + [int(last_seen.max(initial=0))])
+    scores = places.scores(clusters.confidence[spoken], last_seen, newest, halflife)
+    best = spoken[np.lexsort((-last_seen, -scores))[:BEST]].tolist()
+    return places.ranked([*named, *(_shown(clusters, number) for number in best)], halflife, newest)[:BEST]
+
+
+def _shown(clusters: Clusters, number: int) -> Scored:
+    """One of the places, its label as long as it is told."""
+    found = clusters.told(number)
+    return replace(found, place=replace(found.place, label=shortened(found.place.label, 60)))
+
+
+def _places(entity: Entity, fit: float) -> list[Scored]:
     """The place of an entity and the earlier ones, each once; none when it is unknown."""
     scored = places.of_entity(entity, fit)
     if scored is None:
         return []
     less, here = HISTORY * scored.place.confidence, scored.place.position
-    old = (place for place in left if math.dist(place.position, here) > ELSEWHERE)
+    old = (place for place in entity.history if math.dist(place.position, here) > ELSEWHERE)
     earlier = (replace(place, confidence=less) for place in places.distinct(old, ELSEWHERE))
     return [scored, *(replace(scored, place=place, state="earlier") for place in earlier)]
 
 
-def _texts(context: ToolContext, conn: sqlite3.Connection, question: _Question, known: Things) -> list[Evidence]:
+def _texts(context: ToolContext, conn: sqlite3.Connection, question: _Question, known: Things) -> Evidence:
     """Evidence of observations and gists that speak of the concept; sightings of the entities at hand are no more."""
     kinds = tuple(kind for kind in question.resolved.kinds if kind in (int(Kind.OBSERVATION), int(Kind.GIST)))
     if not kinds:
-        return []
+        return _evidence(told(conn, [], 0), np.empty(0))
     resolved = replace(question.resolved, kinds=kinds)
     relevance: dict[int, float] = {}
     for words in concepts.names(question.concept)[:NAMES]:
@@ -232,10 +269,10 @@ def _texts(context: ToolContext, conn: sqlite3.Connection, question: _Question, 
     ids = set(known.ids.tolist())
     for id_ in {observation for entity, observation in sightings if entity in ids}:
         del relevance[id_]
-    likely = sorted(context.searcher.placed(relevance), key=lambda id_: (-relevance[id_], -id_))[: places.MOST]
-    radii = gists.radii(conn, likely)
-    judged = ((node, _judged(question, node, relevance[node.id])) for node in nodes.fetch(conn, likely))
-    return [_evidence(node, score, radii.get(node.id, 0.0)) for node, score in judged if score > 0.0]
+    rows = told(conn, sorted(relevance, key=lambda id_: (-relevance[id_], -id_)), places.MOST)
+    said = [(text, relevance[id_]) for text, id_ in zip(rows.texts, rows.ids, strict=True)]
+    judged = {one: _judged(question, *one) for one in set(said)}
+    return _evidence(rows, np.array([judged[one] for one in said], dtype=np.float64))
 
 
 def _meant(
@@ -280,40 +317,42 @@ def _keep_best(relevance: dict[int, float], ids: Iterable[int], value: float) ->
         relevance[id_] = max(value, relevance.get(id_, 0.0))
 
 
-def _judged(question: _Question, node: Node, relevance: float) -> float:
+def _judged(question: _Question, text: str, relevance: float) -> float:
     """Relevance of a text; one of few words is a label and is judged as those of entities are."""
-    text = node.text or ""
     label = text if len(text.split()) > SHORT else normalise_label(text)
     if len(label.split()) > SHORT:
         return relevance
     return naming.fit(question.concept, label, relevance, question.least.label)
 
 
-def _evidence(node: Node, relevance: float, radius: float) -> Evidence:
-    assert node.position is not None
-    return Evidence(
-        position=node.position, source=node.position_source or PositionSource.OBSERVER,
-        relevance=relevance * node.confidence, first_seen=node.stamp, last_seen=node.last_stamp, support=node.repeats,
-        frame=node.frame, map_id=node.map_id, label=shortened(node.text or "", 60), id=node.id, radius=radius,
-    )
+def _evidence(rows: Told, relevance: NDArray[np.float64]) -> Evidence:
+    """Rows of some relevance as evidence."""
+    evidence = Evidence(
+        ids=np.array(rows.ids, dtype=np.int64), positions=np.array([rows.x, rows.y, rows.z], dtype=np.float64).T,
+        measured=np.array(rows.sources, dtype=np.int64) == PositionSource.MEASURED,
+        relevance=relevance * np.array(rows.confidence, dtype=np.float64),
+        first_seen=np.array(rows.first_seen, dtype=np.int64), last_seen=np.array(rows.last_seen, dtype=np.int64),
+        support=np.array(rows.repeats, dtype=np.int64), radii=np.array(rows.radii, dtype=np.float64),
+        maps=np.array(rows.maps, dtype=np.int64), frames=np.array(rows.frames, dtype=object),
+        map_names=np.array(rows.map_names, dtype=object), labels=np.array(rows.texts, dtype=object),
+    )  # fmt: skip
+    return evidence if (relevance > 0.0).all() else evidence.where(relevance > 0.0)
 
 
-def _elsewhere(conn: sqlite3.Connection, spoken: Sequence[Scored], things: Things) -> list[Scored]:
-    """Places that texts speak of and that are not those of the entities at hand, as far as observers' places tell.
+def _elsewhere(spoken: Clusters, things: Things) -> NDArray[np.int64]:
+    """Numbers of the places that texts speak of and that are not those of the entities at hand.
 
-    Texts newer than the last sighting of a thing that is doubted tell of something that the thing does not.
+    As far as observers' places tell. Texts newer than the last sighting of a thing that is doubted tell of something
+    that the thing does not.
     """
-    if not spoken or not len(things):
-        return list(spoken)
-    maps = nodes.maps(conn)
-    centres = np.array([scored.place.position[:2] for scored in spoken])
-    reach = SAME_PLACE + np.array([scored.place.radius for scored in spoken])
-    own_map = np.array([maps.get(scored.place.map_id, NO_ID) for scored in spoken])
-    squares = sum((centres[:, None, axis] - things.positions[:, axis]) ** 2 for axis in (0, 1))
-    at = (squares <= reach[:, None] ** 2) & (own_map[:, None] == things.maps)
-    newest = np.array([scored.place.last_seen for scored in spoken])
-    at &= (things.confidence >= CONFIRMED) | (newest[:, None] <= things.last_seen)
-    return [scored for scored, told in zip(spoken, at.any(axis=1).tolist(), strict=True) if not told]
+    reach = SAME_PLACE + spoken.radii
+    squares = sum((spoken.positions[:, None, axis] - things.positions[:, axis]) ** 2 for axis in (0, 1))
+    one, thing = np.nonzero(squares <= reach[:, None] ** 2)
+    same = spoken.evidence.maps[spoken.leads[one]] == things.maps[thing]
+    same &= (things.confidence[thing] >= CONFIRMED) | (spoken.last_seen[one] <= things.last_seen[thing])
+    told_of = np.zeros(len(spoken), dtype=bool)
+    told_of[one[same]] = True
+    return np.flatnonzero(~told_of)
 
 
 def _text(context: ToolContext, asked: str, found: Located) -> str:

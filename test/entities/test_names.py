@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
+from scipy.cluster.hierarchy import fcluster, linkage
 
 from memory_node.graph import Place, PositionSource
 from memory_node.retrieval import concepts, naming, places, thresholds
@@ -147,14 +150,32 @@ def test_thresholds_by_model_and_by_setting() -> None:
     assert thresholds.of_model("all-MiniLM-L6-v2", chosen=0.8).label == 0.8
 
 
-def piece(x: float, relevance: float = 0.9, seconds: float = 0.0, map_id: str = "", support: int = 1) -> Evidence:
-    stamp = round(seconds * 1e9)
-    return Evidence((x, 0.0, 0.0), PositionSource.OBSERVER, relevance, stamp, stamp, support, "map", map_id)
+class Piece(NamedTuple):
+    x: float
+    relevance: float = 0.9
+    map_id: int = 0
+    frame: str = "map"
+    source: PositionSource = PositionSource.OBSERVER
+
+
+def clusters_of(*pieces: Piece) -> list[Place]:
+    """The places that pieces of evidence lie at, each seen once at the time 0."""
+    count = len(pieces)
+    zeros, texts = np.zeros(count, dtype=np.int64), np.array([""] * count, dtype=object)
+    found = places.clusters(
+        Evidence(
+            ids=np.arange(1, count + 1), positions=np.array([(piece.x, 0.0, 0.0) for piece in pieces]).reshape(-1, 3),
+            measured=np.array([piece.source is PositionSource.MEASURED for piece in pieces], dtype=bool),
+            relevance=np.array([piece.relevance for piece in pieces]), first_seen=zeros, last_seen=zeros,
+            support=zeros + 1, radii=np.zeros(count), maps=np.array([piece.map_id for piece in pieces], dtype=np.int64),
+            frames=np.array([piece.frame for piece in pieces], dtype=object), map_names=texts, labels=texts,
+        )
+    )  # fmt: skip
+    return [found.told(number).place for number in range(len(found))]
 
 
 def test_clusters_are_real_places() -> None:
-    found = places.clusters([piece(0.0), piece(1.0), piece(2.0), piece(40.0, 0.8)])
-    near, far = sorted((scored.place for scored in found), key=lambda place: place.position[0])
+    near, far = clusters_of(Piece(0.0), Piece(1.0), Piece(2.0), Piece(40.0, 0.8))
     assert near.position == pytest.approx((1.0, 0.0, 0.0))
     assert (near.radius, near.support, near.confidence) == (pytest.approx(1.0), 3, pytest.approx(0.9 * 3 / 4))
     assert far.position == pytest.approx((40.0, 0.0, 0.0))
@@ -162,35 +183,51 @@ def test_clusters_are_real_places() -> None:
 
 
 def test_a_place_is_where_the_best_evidence_is_and_weak_evidence_only_widens_it() -> None:
-    (found,) = places.clusters([piece(0.0, 0.8), piece(0.2, 0.78), *[piece(2.0 + 0.1 * i, 0.45) for i in range(9)]])
-    assert found.place.position[0] == pytest.approx(0.09, abs=0.02)
-    assert found.place.radius == pytest.approx(2.8 - found.place.position[0])
+    (found,) = clusters_of(Piece(0.0, 0.8), Piece(0.2, 0.78), *[Piece(2.0 + 0.1 * i, 0.45) for i in range(9)])
+    assert found.position[0] == pytest.approx(0.09, abs=0.02)
+    assert found.radius == pytest.approx(2.8 - found.position[0])
 
 
 def test_weak_evidence_in_one_spot_outweighs_a_little_better_one_alone() -> None:
-    (found,) = places.clusters([piece(0.0, 0.52), *[piece(2.0 + 0.1 * i, 0.5) for i in range(5)]])
-    assert found.place.position[0] == pytest.approx(2.2, abs=0.05)
+    (found,) = clusters_of(Piece(0.0, 0.52), *[Piece(2.0 + 0.1 * i, 0.5) for i in range(5)])
+    assert found.position[0] == pytest.approx(2.2, abs=0.05)
 
 
 def test_a_long_row_of_evidence_is_no_single_place() -> None:
-    found = places.clusters([piece(float(x)) for x in range(40)])
+    found = clusters_of(*[Piece(float(x)) for x in range(40)])
     assert len(found) >= 4
-    assert max(scored.place.radius for scored in found) < 6.0
+    assert max(place.radius for place in found) < 6.0
 
 
-def test_places_of_two_maps_are_two_places() -> None:
-    assert len(places.clusters([piece(0.0, map_id="a"), piece(0.0, map_id="b")])) == 2
+def test_places_are_those_that_average_linkage_gives_whatever_stands_alone() -> None:
+    chance = np.random.default_rng(3)
+    at = chance.uniform(0.0, 120.0, 80)
+    tree = linkage(at[:, None], method="average")
+    wanted = np.bincount(fcluster(tree, t=places.REACH, criterion="distance") - 1)
+    assert sorted(place.support for place in clusters_of(*map(Piece, at.tolist()))) == sorted(wanted.tolist())
+
+
+def test_places_of_two_maps_or_frames_are_two_places() -> None:
+    assert len(clusters_of(Piece(0.0, map_id=1), Piece(0.0, map_id=2))) == 2
+    assert len(clusters_of(Piece(0.0), Piece(0.0, frame="odom"), Piece(1.0, frame="odom"))) == 2
+
+
+def test_a_place_is_measured_where_all_that_tells_of_it_is() -> None:
+    mine, mixed = clusters_of(
+        Piece(0.0, source=PositionSource.MEASURED), Piece(40.0, 0.8, source=PositionSource.MEASURED), Piece(40.5, 0.8)
+    )
+    assert (mine.position_source, mixed.position_source) == (PositionSource.MEASURED, PositionSource.OBSERVER)
 
 
 def test_no_evidence_is_no_place() -> None:
-    assert places.clusters([]) == []
+    assert clusters_of() == []
     assert places.ranked([], 3600.0) == []
 
 
 def test_recency_decides_between_equals() -> None:
     def place(seconds: float, confidence: float) -> Scored:
         stamp = round(seconds * 1e9)
-        return Scored(Place((0.0, 0.0, 0.0), "map", PositionSource.MEASURED, 0.1, confidence, 3, 0, stamp), 1.0)
+        return Scored(Place((0.0, 0.0, 0.0), "map", PositionSource.MEASURED, 0.1, confidence, 3, 0, stamp))
 
     old, new, doubtful = place(0.0, 0.9), place(7200.0, 0.9), place(7200.0, 0.3)
     order = places.ranked([old, doubtful, new], 3600.0)
@@ -199,7 +236,17 @@ def test_recency_decides_between_equals() -> None:
         (0, 0.9),
         (7_200_000_000_000, 0.3),
     ]
-    assert order[1].score == pytest.approx(0.9 * (0.7 + 0.3 * 0.25))
+    assert places.scores(0.9, 0, 7_200_000_000_000, 3600.0) == pytest.approx(0.9 * (0.7 + 0.3 * 0.25))
+
+
+def test_what_was_seen_last_elsewhere_makes_all_the_others_older() -> None:
+    def place(seconds: float, confidence: float) -> Scored:
+        stamp = round(seconds * 1e9)
+        return Scored(Place((0.0, 0.0, 0.0), "map", PositionSource.MEASURED, 0.1, confidence, 3, 0, stamp))
+
+    old, new = place(0.0, 0.9), place(3600.0, 0.8)
+    assert places.ranked([old, new], 3600.0) == [new, old]
+    assert places.ranked([old, new], 3600.0, newest=round(36_000e9)) == [old, new]
 
 
 def test_names_that_nothing_was_tuned_on_are_not_in_the_vocabulary() -> None:

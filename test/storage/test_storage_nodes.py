@@ -12,7 +12,8 @@ import pytest
 from memory_node.errors import InvalidArgument, StorageError
 from memory_node.graph import EdgeType, Kind, Node, PositionSource, Tier
 from memory_node.storage import edges, nodes, texts, vectors
-from memory_node.storage.database import Database
+from memory_node.storage.database import Database, Transaction
+from memory_node.storage.told import told
 
 Make = Callable[..., Node]
 
@@ -278,3 +279,28 @@ def test_deleting_a_text_in_use_is_refused_by_the_file_itself(db: Database, obse
     with db.read() as conn, pytest.raises(sqlite3.OperationalError):
         conn.execute("DELETE FROM node")
     assert db.write(lambda tx: texts.drop_unused(tx, [1])) == []
+
+
+def test_what_rows_tell_of_a_place_comes_in_columns_in_the_order_asked(db: Database, observation: Make) -> None:
+    def write(tx: Transaction) -> list[int]:
+        return nodes.insert_many(
+            tx,
+            [
+                observation("a cup", position=(1.0, 2.0, 3.0), frame="map", map_id="home", stamp=5, confidence=0.5),
+                observation("a sofa"),
+                observation("a lamp", position=(4.0, 5.0, 6.0), position_source=PositionSource.MEASURED),
+            ],
+        )
+
+    cup, sofa, lamp = db.write(write)
+    with db.read() as conn:
+        home = nodes.maps(conn)["home"]
+        found = told(conn, [lamp, 999, sofa, cup], 10)
+        assert told(conn, [lamp, sofa, cup], 1).ids == (lamp,)
+        assert told(conn, [sofa], 10) == told(conn, [], 10) == ((),) * len(found)
+    assert (found.ids, found.x, found.y, found.z) == ((lamp, cup), (4.0, 1.0), (5.0, 2.0), (6.0, 3.0))
+    assert (found.texts, found.frames, found.map_names, found.maps) == (
+        ("a lamp", "a cup"), ("", "map"), ("", "home"), (0, home),
+    )  # fmt: skip
+    assert (found.first_seen, found.last_seen, found.repeats, found.confidence) == ((0, 5), (0, 5), (1, 1), (1.0, 0.5))
+    assert (found.sources[0], found.radii) == (PositionSource.MEASURED, (0.0, 0.0))
