@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter
+from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
@@ -61,20 +62,21 @@ class Excerpt:
     @cached_property
     def _said(self) -> _Said:
         """Found once, however often a list is put in words again with less room."""
-        return _found(self.text[:LOOKED_AT].lower(), _stems(self._asked))
+        return _found(self.text[:LOOKED_AT].lower(), *_wanted(self._asked))
 
 
-def _found(text: str, stems: frozenset[str]) -> _Said:
+def _found(text: str, stems: frozenset[str], beginnings: Sequence[re.Pattern[str]]) -> _Said:
     """Where the words of some stems stand in a text of small letters."""
-    places: set[tuple[int, int, str]] = set()
-    for head in {stem[:2] for stem in stems}:  # stems keep what a word begins with
-        for match in _beginning(head).finditer(text):
+    found: list[tuple[int, int, str]] = []
+    for words in beginnings:
+        for match in words.finditer(text):
             stem = stem_of(match.group())
             if stem in stems:
                 begin, end = match.span()
                 if not text[begin - 1 : begin].isalnum():
-                    places.add((begin, end, stem))
-    found = sorted(places)[:MOST]
+                    found.append((begin, end, stem))
+    found.sort()
+    del found[MOST:]
     times = Counter([stem for _, _, stem in found])
     before: list[int] = []
     after = [MOST] * len(found)
@@ -120,9 +122,11 @@ def _worth_of_beginning(said: _Said, room: int) -> int:
 
 
 @lru_cache(maxsize=64)
-def _stems(asked: str) -> frozenset[str]:
-    """The stems of the words asked for."""
-    return frozenset(stem_of(word) for word in WORD.findall(asked.lower())) - {""}
+def _wanted(asked: str) -> tuple[frozenset[str], Sequence[re.Pattern[str]]]:
+    """The stems of the words asked for, and the words that begin as one of them does: stems keep that."""
+    stems = frozenset(stem_of(word) for word in WORD.findall(asked.lower())) - {""}
+    heads = {stem[:2] for stem in stems}
+    return stems, [_beginning(head) for head in heads if head[:-1] not in heads]
 
 
 @lru_cache(maxsize=512)
