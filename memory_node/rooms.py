@@ -374,7 +374,7 @@ class Rooms:
         """Rows that a reading could repeat, out of SQLite."""
         with self.db.read() as conn:
             found = nodes.repeatable(conn, sought.layer, sought.text, sought.first, sought.after, sought.before)
-        return [Held(*row) for row in found]
+        return [Held(id_, sought.layer, sought.text, position, last) for id_, position, last in found]
 
     def _dim(self) -> int | None:
         model = self.projections.model

@@ -11,17 +11,19 @@ from itertools import product
 from memory_node.graph import Node, Position
 
 MOST = 50_000
-"""Rows that are remembered, about 20 MB of them; what is older is looked up where it is stored."""
+"""Rows that are remembered, 20 to 30 MB of them; what is older is looked up where it is stored."""
 LATE = 10 * 1_000_000_000
 """ns: a row is remembered for so much longer than the window, for readings that come late."""
 _WIDER = 1.001  # a cell is a little wider than the radius, so that rounding puts no neighbour two cells away
 
 
-@dataclass
+@dataclass(slots=True)
 class Held:
-    """A row that may be repeated: id, position (m) or None, stamp (ns) of its last reading."""
+    """A row that may be repeated: id, layer, text, position (m) or None, stamp (ns) of its last reading."""
 
     id: int
+    layer: str
+    text: str | None
     position: Position | None
     stamp: int
 
@@ -52,8 +54,8 @@ class RepeatFolder:
 
     def __init__(self, stored: Callable[[Sought], Iterable[Held]]) -> None:
         self._stored = stored
-        self._rows: OrderedDict[int, tuple[_Cell, Held]] = OrderedDict()  # the one read last comes last
-        self._cells: dict[_Cell, list[Held]] = {}
+        self._rows: OrderedDict[int, Held] = OrderedDict()  # the one read last comes last
+        self._cells: dict[_Cell, tuple[Held, ...]] = {}
         self._width = 1.0
         self._window = 0
         self._first: int | None = None
@@ -88,15 +90,14 @@ class RepeatFolder:
             if found[index] is None and id_ not in taken:
                 found[index] = id_
                 taken.add(id_)
-                reading = readings[index]
-                self._put(reading, Held(id_, held.position, reading.stamp))
+                self._put(Held(id_, held.layer, held.text, held.position, readings[index].stamp))
         return found
 
     def remember(self, row: Node) -> None:
         """Note a new row as one that later readings may repeat."""
         if self._first is None:
             self._first = row.id
-        self._put(row, Held(row.id, row.position, row.stamp))
+        self._put(Held(row.id, row.layer, row.text, row.position, row.stamp))
 
     def forget(self, id: int) -> None:
         """Let no later reading repeat this row: it was refused."""
@@ -119,11 +120,11 @@ class RepeatFolder:
             rows = list(self._rows.values())
             self._rows.clear()
             self._cells.clear()
-            for (layer, text, _, _), held in rows:
-                self._add(self._cell(layer, text, held.position), held)
+            for held in rows:
+                self._add(held)
 
     def _candidates(self, reading: Node) -> list[Held]:
-        layer, text, x, y = self._cell(reading.layer, reading.text, reading.position)
+        layer, text, x, y = self._cell(reading)
         near: list[_Cell] = [(layer, text, x, y)]
         if x is not None and y is not None:
             near = [(layer, text, x + dx, y + dy) for dx, dy in product((-1, 0, 1), repeat=2)]
@@ -134,31 +135,34 @@ class RepeatFolder:
         sought = Sought(layer, text, self._first, reading.stamp - self._window, reading.stamp)
         return held + [one for one in self._stored(sought) if one.id not in self._rows]
 
-    def _put(self, reading: Node, held: Held) -> None:
+    def _put(self, held: Held) -> None:
         if held.id in self._rows:
             self._drop(held.id)
-        self._add(self._cell(reading.layer, reading.text, held.position), held)
+        self._add(held)
         while True:
-            (layer, *_), oldest = next(iter(self._rows.values()))
-            if len(self._rows) <= MOST and oldest.stamp >= reading.stamp - self._window - LATE:
+            oldest = next(iter(self._rows.values()))
+            if len(self._rows) <= MOST and oldest.stamp >= held.stamp - self._window - LATE:
                 return
-            self._let_go[layer] = max(oldest.stamp, self._let_go.get(layer, oldest.stamp))
+            self._let_go[oldest.layer] = max(oldest.stamp, self._let_go.get(oldest.layer, oldest.stamp))
             self._drop(oldest.id)
 
-    def _add(self, cell: _Cell, held: Held) -> None:
-        self._rows[held.id] = (cell, held)
-        self._cells.setdefault(cell, []).append(held)
+    def _add(self, held: Held) -> None:
+        cell = self._cell(held)
+        self._rows[held.id] = held
+        self._cells[cell] = (*self._cells.get(cell, ()), held)
 
     def _drop(self, id: int) -> None:
-        cell, held = self._rows.pop(id)
-        self._cells[cell].remove(held)
-        if not self._cells[cell]:
+        held = self._rows.pop(id)
+        cell = self._cell(held)
+        if left := tuple(one for one in self._cells[cell] if one is not held):
+            self._cells[cell] = left
+        else:
             del self._cells[cell]
 
-    def _cell(self, layer: str, text: str | None, position: Position | None) -> _Cell:
-        if position is None:
-            return layer, text, None, None
-        return layer, text, math.floor(position[0] / self._width), math.floor(position[1] / self._width)
+    def _cell(self, row: Node | Held) -> _Cell:
+        if row.position is None:
+            return row.layer, row.text, None, None
+        return row.layer, row.text, math.floor(row.position[0] / self._width), math.floor(row.position[1] / self._width)
 
 
 def _distance(a: Position | None, b: Position | None) -> float:
