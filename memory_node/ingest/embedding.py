@@ -30,6 +30,9 @@ logger = logging.getLogger(__name__)
 _CACHED_QUERIES, _CACHED_NAMES = 256, 4096
 _AHEAD = 8
 """Short texts embedded in one go ahead of questions: so few that nothing else waits for them for long."""
+_TOGETHER, _GATHERED = 64, 0.1
+"""Texts whose vectors are committed together, and the s after which those that are there are: a commit costs the
+other threads more than a few vectors do."""
 _FIRST_RETRY, _LAST_RETRY = 0.5, 30.0
 QUESTION_PATIENCE = 2.0
 """s a question waits for the embedder to end the batch at hand; then words answer alone."""
@@ -209,25 +212,19 @@ class EmbeddingQueue:
             self._wake.wait()
 
     def _work(self) -> bool:
-        """Embed one batch; False when the backlog is empty."""
+        """Embed the oldest texts of the backlog; False when it is empty."""
         model = self._known_model()
         with self._db.read() as conn:
-            waiting = texts.unembedded(conn, model.id, self._batch_size)
+            waiting = texts.unembedded(conn, model.id, max(_TOGETHER, self._batch_size))
         if not waiting:
             self._settle(model)
             return False
-        parts = [self._split(body) for _, body in waiting]
-        found = self._embed_parts([part for group in parts for part in group])
-        rows, start = [], 0
-        for (text_id, _), group in zip(waiting, parts, strict=True):
-            rows.append((text_id, found[start : start + len(group)]))
-            start += len(group)
+        rows = self._embed_some(waiting)
 
         def store(tx: Transaction) -> None:
             still = texts.bodies(tx.conn, [text_id for text_id, _ in rows])
-            for text_id, group in rows:
-                if text_id in still:  # others were archived meanwhile
-                    vectors.add_text(tx, model.id, text_id, group)
+            # Others were archived meanwhile.
+            vectors.put_texts(tx, model.id, {text_id: group for text_id, group in rows if text_id in still})
 
         self._db.write(store)
         return True
@@ -249,6 +246,25 @@ class EmbeddingQueue:
                 self._keep_names(dict(zip(batch, self._embed(batch), strict=True)))
             if self._wake.is_set():
                 return
+
+    def _embed_some(self, waiting: Sequence[tuple[int, str]]) -> list[tuple[int, NDArray[np.float32]]]:
+        """Ids and vectors of the first of the texts: of those that are embedded in time, one batch at least."""
+        rows: list[tuple[int, NDArray[np.float32]]] = []
+        until = time.monotonic() + _GATHERED
+        for start in range(0, len(waiting), self._batch_size):
+            batch = waiting[start : start + self._batch_size]
+            parts = [self._split(body) for _, body in batch]
+            try:
+                found = self._embed_parts([part for group in parts for part in group])
+            except EmbedderError:
+                if not rows:
+                    raise
+                break  # what is there is kept; the next attempt tells of the error
+            ends = np.cumsum([len(group) for group in parts])
+            rows += zip((id_ for id_, _ in batch), np.split(found, ends[:-1]), strict=True)
+            if self._closing.is_set() or time.monotonic() >= until:
+                break
+        return rows
 
     def _embed_parts(self, parts: list[str]) -> NDArray[np.float32]:
         chunks = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -134,10 +134,21 @@ def drop_stale(tx: Transaction, limit: int = 2000) -> int:
 
 def add_text(tx: Transaction, model_id: int, text_id: int, parts: ArrayLike) -> list[int]:
     """Store the vectors of a text's parts, (P, D), and return their ids; earlier ones of the model are replaced."""
-    blobs = _blobs(tx.conn, model_id, parts)
-    _remove(tx, "text_id = ? AND model_id = ?", (text_id, model_id))
-    tx.conn.execute("DELETE FROM unembedded WHERE model_id = ? AND text_id = ?", (model_id, text_id))
-    return _insert(tx, model_id, [(text_id, part, None, blob) for part, blob in enumerate(blobs)])
+    return put_texts(tx, model_id, {text_id: parts})
+
+
+def put_texts(tx: Transaction, model_id: int, parts_of: Mapping[int, ArrayLike]) -> list[int]:
+    """Store the vectors of texts, by text id those of its parts, (P, D); see `add_text`."""
+    if not parts_of:
+        return []
+    groups = {text_id: np.atleast_2d(np.asarray(parts, np.float32)) for text_id, parts in parts_of.items()}
+    owners = [(text_id, part) for text_id, group in groups.items() for part in range(len(group))]
+    blobs = _blobs(tx.conn, model_id, np.concatenate(list(groups.values())))
+    _remove(tx, "text_id IN (SELECT value FROM json_each(?)) AND model_id = ?", (id_table(groups), model_id))
+    tx.conn.executemany(
+        "DELETE FROM unembedded WHERE model_id = ? AND text_id = ?", [(model_id, text_id) for text_id in groups]
+    )
+    return _insert(tx, model_id, [(*owner, None, blob) for owner, blob in zip(owners, blobs, strict=True)])
 
 
 def add_texts(tx: Transaction, model_id: int, text_ids: Sequence[int], vectors: ArrayLike) -> None:

@@ -31,6 +31,20 @@ class LateEmbedder(WordEmbedder):
         return super().embed(texts)
 
 
+class FailingEmbedder(WordEmbedder):
+    """Fails every third time."""
+
+    def __init__(self) -> None:
+        super().__init__(dim=32, name="failing")
+        self.asked = 0
+
+    def embed(self, texts: list[str]) -> NDArray[np.float32]:
+        self.asked += 1
+        if self.asked % 3 == 0:
+            raise EmbedderError("not now")
+        return super().embed(texts)
+
+
 class StuckEmbedder(WordEmbedder):
     """Once at work on a batch it does not come back until `ready` is set."""
 
@@ -114,6 +128,35 @@ def test_the_backlog_outlives_a_memory_without_a_model(tmp_path: Path) -> None:
         assert memory.wait_embedded(60.0)
         assert memory.status().vectors == 50
         assert max(len(batch) for batch in embedder.calls) <= memory.settings.embed_batch_size
+
+
+def test_vectors_of_many_small_batches_are_committed_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A commit for each batch would keep the writer, and with it searches, busy under a stream of new texts."""
+    monkeypatch.setattr(embedding, "_GATHERED", 60.0)
+    embedder = LateEmbedder()
+    with Memory.open(tmp_path / "robot.db", embedder=embedder, clock=FakeClock()) as memory:
+        for i in range(40):
+            memory.record(f"view {i}", layer="scene")
+        memory.flush()
+        before = memory._rooms.db.revision
+        embedder.ready.set()
+        assert memory.wait_embedded(60.0)
+        assert memory.status().vectors == 40 and memory._rooms.db.revision == before + 1
+        assert {len(batch) for batch in embedder.calls} == {memory.settings.embed_batch_size}
+
+
+def test_an_embedder_that_fails_now_and_then_comes_to_the_end_of_its_backlog(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedding, "_FIRST_RETRY", 0.01)
+    embedder = FailingEmbedder()
+    with Memory.open(tmp_path / "robot.db", embedder=embedder, clock=FakeClock()) as memory:
+        for i in range(40):
+            memory.record(f"view {i}", layer="scene")
+        assert memory.wait_embedded(60.0)
+        assert memory.status().vectors == 40
 
 
 def test_one_text_said_often_is_embedded_once(tmp_path: Path) -> None:
