@@ -42,14 +42,19 @@ def scores(
     matrix: NDArray[np.int16], scales: NDArray[np.float32], query: NDArray[np.float32]
 ) -> NDArray[np.float32]:
     """Inner products of quantised rows (N, D) with a query (D,), or with queries (Q, D) as the columns of (N, Q)."""
+    queries = query[None] if query.ndim == 1 else query
     count = len(matrix)
     block = np.empty((min(_BLOCK, count), matrix.shape[1]), dtype=np.float32)
-    result = np.empty((count, *query.shape[:-1]), dtype=np.float32)
+    result = np.empty((len(queries), count), dtype=np.float32)
     for start in range(0, count, _BLOCK):
         rows = matrix[start : start + _BLOCK]
         np.copyto(block[: len(rows)], rows)
-        np.dot(block[: len(rows)], query.T, out=result[start : start + len(rows)])
-    return result * (scales if query.ndim == 1 else scales[:, None])
+        # One by one: of two matrices OpenBLAS makes the product in several threads, which gain nothing at this size and
+        # afterwards wait for the next product by turning on processors that searches need.
+        for row, one in zip(result, queries, strict=True):
+            np.dot(block[: len(rows)], one, out=row[start : start + len(rows)])
+    result *= scales
+    return result[0] if query.ndim == 1 else result.T
 
 
 def top(values: NDArray[np.float32], k: int) -> NDArray[np.intp]:

@@ -67,6 +67,15 @@ def test_quantised_products_are_within_a_hundred_thousandth() -> None:
     assert np.abs(many - data @ data[:7].T).max() < 2e-5
 
 
+def test_a_query_gets_the_same_bits_alone_and_among_others() -> None:
+    """That is: no product of two matrices, of which OpenBLAS makes several threads that turn long after it."""
+    rng = np.random.default_rng(0)
+    matrix, scales = exact.quantise(exact.normalise(rng.standard_normal((3000, 384)).astype(np.float32)))
+    queries = exact.normalise(rng.standard_normal((4, 384)).astype(np.float32))
+    alone = np.column_stack([exact.scores(matrix, scales, query) for query in queries])
+    assert (exact.scores(matrix, scales, queries) == alone).all()
+
+
 def test_a_zero_vector_is_like_nothing_and_breaks_nothing() -> None:
     index = filled(np.zeros((1, DIM), np.float32))
     add(index, np.array([2]), unit(np.random.default_rng(0), 1))
