@@ -18,7 +18,7 @@ TOLERANCE = 1e-3  # cosine; an answer this near to the true tenth is as good
 QUERIES = 64
 NEIGHBOURS = 10
 _TOGETHER = 4  # queries compared with every vector at once; what they take is never given back by the allocator
-_CHUNK = 16  # asked for at once; about 1 ms, the longest that a search waits for it
+_CHUNK = 8  # asked for at once; about 1 ms, the longest that a search waits for it
 
 
 def choose_ef(graph: Graph, view: VectorView, least: int) -> int:

@@ -111,7 +111,8 @@ class Graph:
             if not len(self):
                 return np.full(len(queries), -1.0, dtype=np.float32)
             self._index.set_ef(ef)
-            _, distances = self._index.knn_query(queries, 1, num_threads=2)
+            # One thread: those who cannot wait need a processor meanwhile.
+            _, distances = self._index.knn_query(queries, 1, num_threads=1)
         return np.asarray(1.0 - distances[:, 0], dtype=np.float32)
 
     @contextmanager
