@@ -21,6 +21,7 @@ THINGS = {
     "hall": ("coat", "shoe rack", "umbrella"), "kitchen": ("mug", "kettle", "plant"),
     "living room": ("sofa", "lamp", "book"), "study": ("desk", "chair", "laptop"),
 }  # fmt: skip
+WORDS_KEPT = 1024  # vectors of words that the embedder below keeps, lest it outgrow the memory that is measured
 DOINGS = ("reads a newspaper", "waters the flowers", "talks on the phone", "carries a box", "sweeps the floor")
 
 
@@ -52,6 +53,8 @@ class HashEmbedder:
 
     def _word(self, word: str) -> NDArray[np.float32]:
         if word not in self._words:
+            if len(self._words) >= WORDS_KEPT:
+                self._words.clear()
             seed = int.from_bytes(hashlib.blake2b(word.encode(), digest_size=8).digest(), "little")
             self._words[word] = np.random.default_rng(seed).standard_normal(self.dim).astype(np.float32)
         return self._words[word]
