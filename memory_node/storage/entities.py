@@ -240,10 +240,10 @@ def get_many(
         history: earlier places that each comes with, the newest.
     """
     wanted, scores = list(ids), scores or {}
-    table = id_table(wanted)
-    places = _places(conn, table, history)
     sql = f"{_SELECT} WHERE e.merged_into = 0 AND e.id IN (SELECT value FROM json_each(?))"
-    rows = conn.execute(sql, (table,)).fetchall()
+    rows = conn.execute(sql, (id_table(wanted),)).fetchall()
+    elsewhere = [row[0] for row in rows if row[17]]
+    places = _places(conn, id_table(elsewhere), history) if elsewhere else {}
     found = {row[0]: _entity(row, places.get(row[0], ()), scores.get(row[0], 0.0)) for row in rows}
     return [found[id_] for id_ in wanted if id_ in found]
 
