@@ -68,8 +68,19 @@ class Searcher:
         """The model whose vectors rank; no others may be compared with a query's."""
         return self._projections.model
 
-    def meaning(self, vector: NDArray[np.float32], k: int, resolved: Resolved, plan: Plan | None = None) -> list[Hit]:
-        """Return the k texts and nodes whose vectors are most like vector (D,), the best first; fewer if fewer pass."""
+    def meaning(
+        self,
+        vector: NDArray[np.float32],
+        k: int,
+        resolved: Resolved,
+        plan: Plan | None = None,
+        least: float = -np.inf,
+    ) -> list[Hit]:
+        """Return the k texts and nodes whose vectors are most like vector (D,), the best first; fewer if fewer pass.
+
+        Args:
+            least: cosine from which on they are wanted.
+        """
         plan = plan or Plan()
         rows, index = self._projections.rows.view, self._projections.vectors
         view = index.view
@@ -90,10 +101,11 @@ class Searcher:
             plan.paths.append(found.path)
             plan.compared += found.compared
             with plan.stage("group"):
-                texts, nodes = view.columns["text"][found.slots], view.columns["node"][found.slots]
-                owners = zip(texts.tolist(), nodes.tolist(), found.similarities.tolist(), strict=True)
+                slots = found.slots[found.similarities >= least]
+                texts, nodes = view.columns["text"][slots], view.columns["node"][slots]
+                owners = zip(texts.tolist(), nodes.tolist(), found.similarities[: len(slots)].tolist(), strict=True)
                 hits = _hits(rows, resolved, owners, k, by_meaning=True)
-            if len(hits) >= k or len(found.slots) < wanted:
+            if len(hits) >= k or len(slots) < wanted:
                 return hits
             # Parts of one text, or rows that do not pass, took places.
             wanted *= 4

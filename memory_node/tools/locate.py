@@ -47,6 +47,8 @@ SPOKEN = 0.9
 """Relevance of a text that has all words of a name."""
 SHORT = 3
 """Words up to which a text is a label and is judged as one."""
+ROUNDING = 1e-6
+"""By how much a cosine of single precision may be off."""
 ALTERNATIVES = 10
 BEST = ALTERNATIVES + 1
 FADED = 0.1
@@ -185,8 +187,7 @@ def _fits(context: ToolContext, question: _Question) -> dict[str, float]:
 def _things(context: ToolContext, conn: sqlite3.Connection, question: _Question, labels: dict[str, float]) -> Things:
     """Entities of the labels that name the concept and whose place is known."""
     kinds = tuple({int(Kind.ENTITY)} & set(question.resolved.kinds))
-    known = ((texts.id_of(conn, label), fit) for label, fit in labels.items())
-    fits = {text_id: fit for text_id, fit in known if text_id is not None}
+    fits = {text_id: labels[label] for label, text_id in texts.ids_of(conn, labels).items()}
     things = context.searcher.things(replace(question.resolved, kinds=kinds), fits)
     unknown = np.isnan(things.positions[:, 0])
     return things.where(~unknown) if unknown.any() else things
@@ -303,13 +304,21 @@ def _alike(context: ToolContext, question: _Question, resolved: Resolved) -> lis
     least = question.least.sentence
     if concepts.things(question.concept) and not concepts.is_room(question.concept):
         least = question.least.strict
-    hits = context.searcher.meaning(question.vector, HITS, resolved)
+    hits = context.searcher.meaning(question.vector, HITS, resolved, least=_least_alike(context, question, least))
     weight, said = context.searcher.said(question.concept, [hit.text_id for hit in hits])
     scores = [
         max(hit.similarity or 0.0, ranking.relevance(hit.similarity, said.get(hit.text_id, 0.0), weight))
         for hit in hits
     ]
     return [(hit, score) for hit, score in zip(hits, scores, strict=True) if score >= least]
+
+
+def _least_alike(context: ToolContext, question: _Question, least: float) -> float:
+    """Cosine under which a text is not relevant enough even where it has all words of the question."""
+    weight, _ = context.searcher.said(question.concept, [])
+    said = ranking.WORDS * ranking.relevance(None, 1.0, weight)
+    alike = min(least, (least - said) / (1.0 - ranking.WORDS)) - ROUNDING
+    return alike if alike > 0.0 else -1.0  # what is less alike than 0 counts as 0
 
 
 def _keep_best(relevance: dict[int, float], ids: Iterable[int], value: float) -> None:
@@ -345,8 +354,10 @@ def _elsewhere(spoken: Clusters, things: Things) -> NDArray[np.int64]:
     As far as observers' places tell. Texts newer than the last sighting of a thing that is doubted tell of something
     that the thing does not.
     """
+    from scipy.spatial.distance import cdist
+
     reach = SAME_PLACE + spoken.radii
-    squares = sum((spoken.positions[:, None, axis] - things.positions[:, axis]) ** 2 for axis in (0, 1))
+    squares = cdist(spoken.positions[:, :2], things.positions[:, :2], "sqeuclidean")
     one, thing = np.nonzero(squares <= reach[:, None] ** 2)
     same = spoken.evidence.maps[spoken.leads[one]] == things.maps[thing]
     same &= (things.confidence[thing] >= CONFIRMED) | (spoken.last_seen[one] <= things.last_seen[thing])

@@ -73,6 +73,19 @@ def test_meaning_with_any_filter_is_what_every_cosine_says(
     world.check_meaning("a red mug", 2000)
 
 
+def test_texts_less_alike_than_wanted_are_left_out_and_not_looked_for_further(world: World) -> None:
+    furnish(world, 300)
+    world.settled()
+    query, resolved = world.embedder.embed(["a red mug"])[0], world.resolved()
+    every = world.searcher.meaning(query, 20, resolved)
+    assert every[0].similarity != every[-1].similarity
+    least = (every[0].similarity + every[-1].similarity) / 2.0
+    plan = Plan()
+    found = world.searcher.meaning(query, 20, resolved, plan, least)
+    assert found == [hit for hit in every if hit.similarity >= least]
+    assert len(plan.paths) == 2  # searched once
+
+
 def test_counts_places_and_times_agree_with_plain_python(world: World) -> None:
     furnish(world, 800)
     for filter in FILTERS:
