@@ -112,13 +112,19 @@ class Searcher:
             if allowed is None:
                 allowed = self._mask(rows, view, resolved, plan)
 
-    def words(self, query: str, k: int, resolved: Resolved, plan: Plan | None = None) -> list[Hit]:
-        """Return the k texts that say most of the query's words, the best first. Any text is a valid query."""
+    def words(
+        self, query: str, k: int, resolved: Resolved, plan: Plan | None = None, least: float = 0.0
+    ) -> list[Hit]:
+        """Return the k texts that say most of the query's words, the best first. Any text is a valid query.
+
+        Args:
+            least: share of the words, 0..1; nothing is looked for where no text can have as much.
+        """
         plan = plan or Plan()
         rows = self._projections.rows.view
         with self._db.read() as conn, plan.stage("words"):
             asked = words.understand(conn, self._lexicon, query, rows.texts) if k > 0 else None
-            if asked is None:
+            if asked is None or asked.most < least:
                 return []
             passing = None if rows.share(resolved) >= BROAD else _texts(rows, resolved)
             if passing is not None:

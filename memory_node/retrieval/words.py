@@ -56,6 +56,11 @@ class Query:
         """Sum of idf of all its words."""
         return sum(self.weights.values())
 
+    @property
+    def most(self) -> float:
+        """Share of its weight that a text can cover: the words that any text has."""
+        return sum(weight for stem, weight in self.weights.items() if len(self.postings[stem])) / self.weight
+
     def share(self, body: str) -> float:
         """Share of the query's weight that body covers, 0..1."""
         stems = set(map(stem_of, WORD.findall(body.lower())))

@@ -45,6 +45,8 @@ NAMES = 6
 """Names of the thing that texts are searched for."""
 SPOKEN = 0.9
 """Relevance of a text that has all words of a name."""
+ALL = 0.99
+"""Share of the words of a name from which on a text has all of them."""
 SHORT = 3
 """Words up to which a text is a label and is judged as one."""
 ROUNDING = 1e-6
@@ -261,7 +263,8 @@ def _texts(context: ToolContext, conn: sqlite3.Connection, question: _Question, 
     resolved = replace(question.resolved, kinds=kinds)
     relevance: dict[int, float] = {}
     for words in concepts.names(question.concept)[:NAMES]:
-        hits = [hit for hit in context.searcher.words(words, HITS, resolved) if (hit.lexical or 0.0) >= 0.99]
+        found = context.searcher.words(words, HITS, resolved, least=ALL)
+        hits = [hit for hit in found if (hit.lexical or 0.0) >= ALL]
         for hit in _meant(conn, context.searcher.model, question, words, hits):
             _keep_best(relevance, hit.node_ids, SPOKEN)
     for hit, score in _alike(context, question, resolved):

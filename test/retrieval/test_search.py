@@ -73,6 +73,17 @@ def test_meaning_with_any_filter_is_what_every_cosine_says(
     world.check_meaning("a red mug", 2000)
 
 
+def test_words_that_no_text_has_end_the_search_where_all_are_wanted(world: World) -> None:
+    furnish(world, 300)
+    world.settled()
+    plan = Plan()
+    assert world.searcher.words("red mug zorb", 5, world.resolved(), plan, least=0.99) == []
+    assert plan.paths == []
+    assert world.searcher.words("red mug zorb", 5, world.resolved()) != []
+    both = world.searcher.words("red mug", 5, world.resolved())
+    assert both and world.searcher.words("red mug", 5, world.resolved(), least=0.99) == both
+
+
 def test_texts_less_alike_than_wanted_are_left_out_and_not_looked_for_further(world: World) -> None:
     furnish(world, 300)
     world.settled()
