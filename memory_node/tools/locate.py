@@ -331,7 +331,9 @@ def _keep_best(relevance: dict[int, float], ids: Iterable[int], value: float) ->
 
 def _judged(question: _Question, text: str, relevance: float) -> float:
     """Relevance of a text; one of few words is a label and is judged as those of entities are."""
-    label = text if len(text.split()) > SHORT else normalise_label(text)
+    if len(text.split(maxsplit=SHORT)) > SHORT:
+        return relevance
+    label = normalise_label(text)
     if len(label.split()) > SHORT:
         return relevance
     return naming.fit(question.concept, label, relevance, question.least.label)
