@@ -98,8 +98,8 @@ class Intake:
         self._aside: dict[str, deque[Arrival]] = {name: deque() for name in self.layers}
         self._fired: deque[str] = deque()
         self._waiting = self._late = self._number = self._epoch = 0
-        self._worked_epoch = 0
-        self._last_received = 0
+        self._worked_epoch = self._forgotten_epoch = 0
+        self._last_seen = 0
         self._reported: dict[tuple[str, str], int] = {}
         self._arrived = threading.Condition()
         self._work = threading.RLock()
@@ -110,11 +110,10 @@ class Intake:
 
     def put(self, layer: str, message: Any, type_name: str) -> None:
         """Enqueue a message of a layer; takes microseconds, whatever the worker does."""
-        received, steady, counts = self._clock.now_ns(), self._steady(), self.counts[layer]
+        counts = self.counts[layer]
         with self._arrived:
-            if received < self._last_received - _CLOCK_BACK:
-                self._epoch += 1
-            self._last_received = received
+            received, steady = self._clock.now_ns(), self._steady()
+            self._see(received)
             self._number += 1
             counts.arrive(steady, type_name)
             self._queues[layer].append(
@@ -123,6 +122,12 @@ class Intake:
             self._waiting += 1
             self._make_room()
             self._arrived.notify()
+
+    def _see(self, now: int) -> None:
+        """Note what the clock says; a clock that went back begins an epoch."""
+        if now < self._last_seen - _CLOCK_BACK:
+            self._epoch += 1
+        self._last_seen = now
 
     def fire(self, topic: str) -> None:
         """A trigger topic fired: the newest message of each layer that waits for it passes."""
@@ -240,10 +245,17 @@ class Intake:
             self._fire(self._fired.popleft())
 
     def _look_at_clock(self) -> None:
-        now = self._clock.now_ns()
+        """Forget transforms of another time, once: those heard after the jump are of the new one."""
+        with self._arrived:
+            now = self._clock.now_ns()
+            self._see(now)
+            went_back, self._forgotten_epoch = self._epoch != self._forgotten_epoch, self._epoch
+        if went_back:
+            self._resolver.reset()
         if now > 0 and (reason := self._sink.check_clock()):
             log.warning("%s: a new session begins, poses and transforms of the old one are forgotten", reason)
-            self._resolver.reset()
+            if not went_back:
+                self._resolver.reset()
 
     def _next(self) -> Arrival | None:
         """The next message: of the oldest clock, poses first, then in the order of arrival."""
@@ -289,7 +301,6 @@ class Intake:
         self._gates = {name: Gate(layer) for name, layer in self.layers.items()}
         self._look_at_clock()
         self._delivery.reset()
-        self._resolver.reset()
 
     def _deliver_aside(self) -> None:
         for name in self._aside:

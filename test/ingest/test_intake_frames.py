@@ -148,9 +148,13 @@ class LateFrames(StaticMounts):
 
     patience = 1.0
     known = False
+    resets = 0
 
     def transform(self, frame: str, stamp: int, pose: Any) -> Transform | None:
         return IDENTITY if self.known or frame in ("", "map") else None
+
+    def reset(self) -> None:
+        self.resets += 1
 
 
 def test_f23_a_late_transform_is_waited_for_without_holding_up_the_rest() -> None:
@@ -176,6 +180,24 @@ def test_f23_a_transform_that_never_comes_costs_its_patience_only() -> None:
     steady.advance(1.0)
     bench.intake.work()
     assert bench.sink.looks[0][0] == [Detection("cup", 0.9, None)]
+
+
+def test_f23_transforms_are_forgotten_once_when_the_clock_goes_back_not_again_with_the_next_message() -> None:
+    frames = LateFrames()
+    bench = Bench(seen(), scene(), resolver=frames)
+    bench.say("before")
+    bench.intake.work()
+    bench.clock.advance(-100.0)
+    bench.intake.work()
+    assert frames.resets == 1
+    # What is heard from here on is of the new time.
+    bench.say("after")
+    bench.intake.work()
+    assert frames.resets == 1 and bench.texts == ["before", "after"]
+    bench.clock.advance(-2.0)
+    bench.say("went back by less than a session's worth")
+    bench.intake.work()
+    assert frames.resets == 2
 
 
 class CountingFrames(LateFrames):
