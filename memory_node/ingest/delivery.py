@@ -158,9 +158,13 @@ class Delivery:
         self._resolver.add_base(percept.base_frame)
         if not is_sane_position(percept.position):
             raise Refused("position not finite or out of range")
-        transform = self._transform(percept.origin.frame, stamped.stamp, None, waited, is_foreign=False)
+        frame = percept.origin.frame
+        transform = self._transform(frame, stamped.stamp, None, waited, is_foreign=False)
         if transform is None:
-            raise Refused(f"frame {percept.origin.frame!r} is not the memory's; set frame: {percept.origin.frame}")
+            if self._resolver.patience == 0.0:
+                raise Refused(f"frame {frame!r} is not the memory's; set frame: {frame}")
+            why = self._resolver.why_unknown(frame, stamped.stamp)
+            raise Refused(f"{why}; without localization set frame: {frame}")
         yaw = None if percept.yaw is None else percept.yaw + transform.yaw
         position = transform.apply(percept.position)
         pose = Pose(stamped.stamp, position, yaw, self._resolver.memory_frame, percept.stddev)
@@ -207,7 +211,7 @@ class Delivery:
                 transform = transforms[frame]
                 at = transform.apply(at) if transform else None
                 if transform is None:
-                    unplaced.append(self._resolver.why_unknown(frame))
+                    unplaced.append(self._resolver.why_unknown(frame, stamp))
             moved.append(replace(detection, position=at))
         return moved, unplaced
 
@@ -222,7 +226,7 @@ class Delivery:
             if transform is not IDENTITY:
                 text += f" in {frame or 'an unnamed frame'}"  # the numbers said are not those of the position
             if transform is None:
-                reason = self._resolver.why_unknown(frame)
+                reason = self._resolver.why_unknown(frame, stamped.stamp)
                 self._counts[layer.name].skip(reason)
                 self._report(layer.name, f"stored without position: {reason}")
         self._sink.record(

@@ -71,15 +71,17 @@ class FrameResolver(Protocol):
     memory_frame: str
     patience: float
 
-    def transform(self, frame: str, stamp: int, pose: Pose | None) -> Transform | None:
+    def transform(self, frame: str, stamp: int, pose: Pose | None, hold: float = 0.0) -> Transform | None:
         """Return the transform from `frame` ("" is the memory's) at `stamp` (ns), or None while it is not known.
 
-        `pose` is the robot's at that stamp, when known.
+        Args:
+            pose: the robot's at that stamp, when known.
+            hold: s that the newest transform holds, for who can't wait for one of the stamp; a pose holds by itself.
         """
         ...
 
-    def why_unknown(self, frame: str) -> str:
-        """Say in a few words why there is no transform from a frame."""
+    def why_unknown(self, frame: str, stamp: int) -> str:
+        """Say in a few words why there is no transform from a frame at `stamp` (ns)."""
         ...
 
     def wait_for(self, seconds: float) -> None:
@@ -125,7 +127,7 @@ class StaticMounts:
                 )
             self._mounts[frame.lstrip("/")] = Transform.of(*numbers)
 
-    def transform(self, frame: str, stamp: int, pose: Pose | None) -> Transform | None:
+    def transform(self, frame: str, stamp: int, pose: Pose | None, hold: float = 0.0) -> Transform | None:
         """See FrameResolver. A sensor on the base needs a pose with a heading."""
         if frame in ("", self.memory_frame):
             return IDENTITY
@@ -138,7 +140,7 @@ class StaticMounts:
         rotation = tuple((row[0], row[1], row[2]) for row in turned)
         return Transform((rotation[0], rotation[1], rotation[2]), base.apply(mount.translation))
 
-    def why_unknown(self, frame: str) -> str:
+    def why_unknown(self, frame: str, stamp: int) -> str:
         """See FrameResolver."""
         if not frame:
             return "no frame given"

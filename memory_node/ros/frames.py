@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from geometry_msgs.msg import TransformStamped
 from rclpy.node import Node
 from rclpy.time import Time
 
@@ -17,8 +18,14 @@ except ImportError:  # no wheel of it; sensor_frames then say where sensors are
     tf2_ros = None
 
 
+NS = 1_000_000_000
+
+
 class TfFrames(StaticMounts):
-    """Mounts given as parameters go first; every other frame is asked of tf2 at the message's stamp."""
+    """Mounts given as parameters go first; every other frame is asked of tf2 at the message's stamp.
+
+    Of the robot's pose only the yaw is known, so the base is asked of tf2 too; where tf2 is silent the pose counts.
+    """
 
     def __init__(
         self,
@@ -33,17 +40,44 @@ class TfFrames(StaticMounts):
         self._listener = Listener(node, "tf", resolve=("/tf", "/tf_static"))
         self._transforms = tf2_ros.TransformListener(self._buffer, self._listener.node)
 
-    def transform(self, frame: str, stamp: int, pose: Pose | None) -> Transform | None:
+    def transform(self, frame: str, stamp: int, pose: Pose | None, hold: float = 0.0) -> Transform | None:
         """See FrameResolver."""
-        known = super().transform(frame, stamp, pose)
-        if known is not None:
-            return known
+        by_pose = super().transform(frame, stamp, pose)
+        if by_pose is not None and frame not in self._bases:
+            return by_pose
         try:
-            found = self._buffer.lookup_transform(self.memory_frame, frame, Time(nanoseconds=stamp)).transform
+            return _transform(self._buffer.lookup_transform(self.memory_frame, frame, Time(nanoseconds=stamp)))
+        except tf2_ros.ExtrapolationException:
+            return self._newest(frame, stamp, by_pose, hold)
         except tf2_ros.TransformException:
-            return None
-        at, turn = found.translation, found.rotation
-        return Transform.of_quaternion((at.x, at.y, at.z), turn.x, turn.y, turn.z, turn.w)
+            return by_pose
+
+    def _newest(self, frame: str, stamp: int, by_pose: Transform | None, hold: float) -> Transform | None:
+        """The newest transform while it holds, None while one of the stamp may come, else what the pose tells."""
+        try:
+            newest = self._buffer.lookup_transform(self.memory_frame, frame, Time())
+        except tf2_ros.TransformException:
+            return by_pose
+        late = (stamp - Time.from_msg(newest.header.stamp).nanoseconds) / NS
+        if 0.0 < late <= hold:
+            return _transform(newest)
+        return None if 0.0 < late <= self.patience else by_pose
+
+    def why_unknown(self, frame: str, stamp: int) -> str:
+        """See FrameResolver."""
+        if not frame or frame in self._mounts:
+            return super().why_unknown(frame, stamp)
+        try:
+            newest = self._buffer.lookup_transform(frame, self.memory_frame, Time())  # tf2 looks for the target first
+        except tf2_ros.LookupException as error:
+            if f'"{self.memory_frame}"' in str(error):
+                return f"frame {self.memory_frame!r} unknown"
+            return super().why_unknown(frame, stamp)
+        except tf2_ros.TransformException:
+            return f"frame {frame!r} not connected to {self.memory_frame!r}"
+        if stamp < Time.from_msg(newest.header.stamp).nanoseconds:
+            return f"older than what tf2 keeps of frame {frame!r}"
+        return f"transform of frame {frame!r} too late"
 
     def wait_for(self, seconds: float) -> None:
         """See FrameResolver."""
@@ -56,6 +90,11 @@ class TfFrames(StaticMounts):
     def close(self) -> None:
         """See FrameResolver."""
         self._listener.close()
+
+
+def _transform(found: TransformStamped) -> Transform:
+    at, turn = found.transform.translation, found.transform.rotation
+    return Transform.of_quaternion((at.x, at.y, at.z), turn.x, turn.y, turn.z, turn.w)
 
 
 def frame_resolver(

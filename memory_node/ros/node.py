@@ -218,10 +218,12 @@ class MemoryNode(LifecycleNode):
         at = (point.point.x, point.point.y, point.point.z)
         stamp = stamp_ns(point.header.stamp)
         when = self.clock.now_ns() if stamp is None else stamp
-        transform = rooms.resolver.transform(frame, when, rooms.memory.track.at(when))
+        track = rooms.memory.track
+        transform = rooms.resolver.transform(frame, when, track.at(when), hold=track.max_age)
         if transform is None:
             mine = rooms.memory.settings.frame
-            raise InvalidArgument(argument, f"frame {frame!r} cannot be transformed to {mine!r}")
+            why = rooms.resolver.why_unknown(frame, when)
+            raise InvalidArgument(argument, f"frame {frame!r} cannot be transformed to {mine!r}: {why}")
         return transform.apply(at)
 
     def flush(self) -> None:

@@ -23,7 +23,7 @@ TOPICS = (
     (
         "`/tf`, `/tf_static`",
         "`tf2_msgs/msg/TFMessage`",
-        "taken in, where `tf2_ros` is installed: the sensors' frames",
+        "taken in, where `tf2_ros` is installed: where sensors and base are",
     ),
 )
 

@@ -11,6 +11,7 @@ from support.fakes import FakeClock
 from support.intake_bench import DETECTIONS, Bench, scene, seen, wait_for
 
 from memory_node.graph import Detection
+from memory_node.ingest.delivery import ODOMETRY
 from memory_node.ingest.frames import IDENTITY, StaticMounts, Transform
 from memory_node.ingest.layers import LayerSettings
 from memory_node.ingest.stamps import NS
@@ -150,7 +151,7 @@ class LateFrames(StaticMounts):
     known = False
     resets = 0
 
-    def transform(self, frame: str, stamp: int, pose: Any) -> Transform | None:
+    def transform(self, frame: str, stamp: int, pose: Any, hold: float = 0.0) -> Transform | None:
         return IDENTITY if self.known or frame in ("", "map") else None
 
     def reset(self) -> None:
@@ -200,12 +201,20 @@ def test_f23_transforms_are_forgotten_once_when_the_clock_goes_back_not_again_wi
     assert frames.resets == 2
 
 
+def test_f23_odometry_that_waited_in_vain_is_refused_with_the_reason() -> None:
+    bench = Bench(resolver=LateFrames())
+    bench.drive(1.0, frame="odom")
+    bench.work()
+    reasons = list(bench.intake.counts[ODOMETRY].refusals)
+    assert reasons == ["frame 'odom' unknown; without localization set frame: odom"]
+
+
 class CountingFrames(LateFrames):
     """Counts how often it was asked."""
 
     asked = 0
 
-    def transform(self, frame: str, stamp: int, pose: Any) -> Transform | None:
+    def transform(self, frame: str, stamp: int, pose: Any, hold: float = 0.0) -> Transform | None:
         self.asked += 1
         return super().transform(frame, stamp, pose)
 

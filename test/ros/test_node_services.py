@@ -107,7 +107,7 @@ def test_positions_of_another_frame_are_transformed_or_refused_by_name(world: tu
     refused = other.call("semantic_search", query="chair", filter=unknown)
     assert (refused.success, refused.message) == (
         False,
-        "filter.center: frame 'gripper' cannot be transformed to 'map'",
+        "filter.center: frame 'gripper' cannot be transformed to 'map': frame 'gripper' unknown",
     )
 
 

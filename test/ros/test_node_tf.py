@@ -1,21 +1,25 @@
 """Transforms of tf2, of which no wheel exists: a stand-in with the same calls listens to topics of the same names.
 
-It takes single transforms straight into the memory's frame, each valid from its stamp on.
+It takes single transforms straight into the memory's frame, each valid from its stamp to that of the next.
 """
 
 from __future__ import annotations
 
 import importlib
+import math
 import sys
 import time
+from bisect import bisect_right
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
-from geometry_msgs.msg import Point, TransformStamped
+from geometry_msgs.msg import Point, PointStamped, TransformStamped
+from nav_msgs.msg import Odometry
 from rclpy.qos import DurabilityPolicy, QoSProfile
+from rclpy.time import Time
 from robot_memory.msg import Detection, DetectionArray
 from support.ros_harness import Peer, layer, node_here, peer, stamp, wait_until
 
@@ -23,6 +27,14 @@ from memory_node.ros import frames
 
 
 class TransformException(Exception):
+    """There is no transform."""
+
+
+class LookupException(TransformException):
+    """No such frame."""
+
+
+class ExtrapolationException(TransformException):
     """The frame is not known at that time."""
 
 
@@ -33,11 +45,16 @@ class Buffer:
         self.known: dict[str, list[TransformStamped]] = {}
 
     def lookup_transform(self, target: str, source: str, when: Any) -> TransformStamped:
-        for known in reversed(self.known.get(source, [])):
-            at = known.header.stamp
-            if known.header.frame_id == target and at.sec * 1_000_000_000 + at.nanosec <= when.nanoseconds:
-                return known
-        raise TransformException(source)
+        for name in (target, source):
+            if name not in (*self.known, "map" if self.known else ""):
+                raise LookupException(f'"{name}" passed to lookupTransform argument … does not exist. ')
+        known = self.known[source if target == "map" else target]  # the way back has the same stamps
+        if when.nanoseconds == 0:
+            return known[-1]
+        stamps = [Time.from_msg(transform.header.stamp).nanoseconds for transform in known]
+        if not stamps[0] <= when.nanoseconds <= stamps[-1]:
+            raise ExtrapolationException(source)
+        return known[bisect_right(stamps, when.nanoseconds) - 1]
 
     def clear(self) -> None:
         self.known.clear()
@@ -59,7 +76,7 @@ class TransformListener:
 @pytest.fixture
 def tf2(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     module = ModuleType("tf2_ros")
-    for name in (Buffer, TransformListener, TransformException):
+    for name in (Buffer, TransformListener, TransformException, LookupException, ExtrapolationException):
         setattr(module, name.__name__, name)
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "tf2_ros", module)
@@ -107,7 +124,8 @@ def test_f23_a_transform_that_is_late_is_waited_for_and_one_that_never_comes_is_
         now = time.time()
         other.publish("/detections", look("cup", "arm", now))
         wait_until(lambda: node._rooms.intake.waiting == 1, "it waits for its frame")
-        other.publish("/tf", arm(now - 1.0))
+        other.publish("/tf", arm(now - 1.0), arm(now + 1.0))
+        wait_until(lambda: node._rooms.resolver._buffer.known.get("arm", [])[1:], "tf2 knows the arm")
         wait_until(lambda: places(other).get("cup") == pytest.approx((7.0, 2.0)), "the cup has its place")
         node._change({"frame_timeout": 0.0})
         other.publish("/detections", look("vase", "gripper", now))
@@ -118,6 +136,56 @@ def test_f23_a_transform_that_is_late_is_waited_for_and_one_that_never_comes_is_
         other.publish("/detections", look("plate", "arm", now))
         wait_until(lambda: "plate" in places(other), "the plate is stored")
         assert places(other)["plate"] is None, "after a jump of the clock the old transforms mean nothing"
+
+
+@pytest.mark.usefixtures("tf2")
+def test_f23_the_base_is_where_tf2_says_of_which_the_pose_knows_only_the_yaw(tmp_path: Path) -> None:
+    with node_here(tmp_path, PARAMETERS | {"odometry": {"topic": "/odom"}}) as node, peer() as other:
+        now = time.time()
+        odometry = Odometry(child_frame_id="base_link")
+        odometry.header.frame_id, odometry.header.stamp = "map", stamp(now)
+        odometry.pose.pose.orientation.w = 1.0
+        other.publish("/odom", odometry)
+        wait_until(lambda: node.memory.track.latest, "the pose is known")
+        other.publish("/detections", look("cup", "base_link", now))
+        wait_until(lambda: places(other).get("cup") == (2.0, 0.0), "without tf it is the pose that counts")
+        nosed_up = arm(now - 1.0), arm(now + 1.0)
+        for transform in nosed_up:
+            transform.child_frame_id = "base_link"
+            turn = transform.transform.rotation
+            turn.y, turn.z = -math.sin(math.pi / 6.0), 0.0
+            turn.w = math.cos(math.pi / 6.0)
+        other.publish("/tf", *nosed_up)
+        wait_until(lambda: node._rooms.resolver._buffer.known.get("base_link", [])[1:], "tf2 knows the base")
+        other.publish("/detections", look("vase", "base_link", now))
+        wait_until(lambda: places(other).get("vase") == pytest.approx((8.0, 0.0)), "pitched by a third of half a turn")
+
+
+@pytest.mark.usefixtures("tf2")
+def test_a_center_takes_the_newest_transform_for_as_long_as_a_pose_holds(tmp_path: Path) -> None:
+    with node_here(tmp_path, PARAMETERS | {"stale_after": 10.0}) as node, peer() as other:
+        now = time.time()
+        other.publish("/detections", look("cup", "map", now))
+        other.wait_rows(1, "detections")
+        other.publish("/tf", arm(now - 5.0), arm(now - 0.5, x=2.0))
+        wait_until(lambda: node._rooms.resolver._buffer.known.get("arm", [])[1:], "tf2 knows the arm")
+        center = PointStamped()
+        center.header.frame_id = "arm"
+        for at, problem in (
+            (0.0, ""),
+            (now, ""),
+            (now - 4.0, "no match"),  # the arm was elsewhere then
+            (now + 60.0, "transform of frame 'arm' too late"),
+            (now - 60.0, "older than what tf2 keeps of frame 'arm'"),
+        ):
+            center.header.stamp = stamp(at)
+            found = other.call("spatial_query", center=center, radius=0.01)
+            if not problem:
+                assert [match.text for match in found.matches] == ["cup"], found
+            elif problem == "no match":
+                assert found.success and not found.matches
+            else:
+                assert found.message == f"center: frame 'arm' cannot be transformed to 'map': {problem}"
 
 
 @pytest.mark.usefixtures("tf2")
