@@ -32,6 +32,7 @@ from benchmarks.robot_life import HashEmbedder
 from benchmarks.service import ask
 from benchmarks.soak_node import resident_mb
 from memory_node.ros.node import MemoryNode
+from memory_node.ros.start import share_heap
 
 LAYERS = [f"layer{i}" for i in range(5)]
 HZ = 50.0
@@ -43,6 +44,7 @@ LIMITS = {"free": 20.0, "model": 60.0}
 
 def serve(parameters: Path, embedder: str) -> None:
     """Be the node."""
+    share_heap()
     rclpy.init(args=["benchmark", "--ros-args", "--params-file", str(parameters)])
     node = MemoryNode(embedder=HashEmbedder(384) if embedder == "free" else None)
     assert node.bring_up(), node.failure
