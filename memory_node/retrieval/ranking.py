@@ -323,9 +323,10 @@ def distinct(answers: Iterable[Ranked], told: Iterable[Ranked] = ()) -> list[Ran
     kept: list[Ranked] = []
     known: dict[tuple[str, ...], list[tuple[Node, int | None]]] = {}
     for one in told:
-        known.setdefault(_said(one.node), []).append((one.node, None))
+        if one.node.kind is Kind.OBSERVATION:
+            known.setdefault(_said(one.node), []).append((one.node, None))
     for new in answers:
-        alike = known.setdefault(_said(new.node), [])
+        alike = known.setdefault(_said(new.node), []) if new.node.kind is Kind.OBSERVATION else []
         place = next((at for node, at in alike if _together(node, new.node)), len(kept))
         if place == len(kept):
             alike.append((new.node, place))
@@ -346,8 +347,8 @@ def _words(node: Node) -> list[str]:
 
 
 def _together(one: Node, other: Node) -> bool:
-    """Whether both are observations and at one place."""
-    if not one.kind is other.kind is Kind.OBSERVATION or one.map_id != other.map_id:
+    """Whether two observations are at one place."""
+    if one.map_id != other.map_id:
         return False
     if one.position is None or other.position is None:
         return one.position is other.position
