@@ -135,7 +135,7 @@ class VectorIndex:
         """Search one view; see `search`."""
         query = exact.normalise(np.asarray(vector, dtype=np.float32))
         mask = view.alive() if allowed is None else allowed[: view.count] & view.alive()
-        candidates = int(mask.sum())
+        candidates = int(np.count_nonzero(mask))
         if k <= 0 or not candidates:
             return Found(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32), "none", 0)
         return self._by_graph(view, query, k, mask, candidates) or _exactly(view, query, k, mask, candidates)
@@ -232,7 +232,7 @@ class VectorIndex:
     ) -> Found | None:
         """Search the graph for so many that enough pass, and the rest exactly; None when that is no good way."""
         graph, ef = self._graph, self._ef
-        indexed = int(mask[: view.indexed].sum())
+        indexed = int(np.count_nonzero(mask[: view.indexed]))
         if graph is None or ef == SCAN or not indexed:
             return None
         tail = view.count - view.indexed

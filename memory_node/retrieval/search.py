@@ -128,7 +128,7 @@ class Searcher:
                 return []
             passing = None if rows.share(resolved) >= BROAD else _texts(rows, resolved)
             if passing is not None:
-                plan.candidates = int(passing.sum())
+                plan.candidates = int(np.count_nonzero(passing))
                 if plan.candidates <= FEW_TEXTS:
                     plan.paths.append("all")
                     return _word_hits(rows, resolved, words.scored(conn, asked, np.flatnonzero(passing), k), k)
@@ -235,7 +235,7 @@ class Searcher:
             if len(of_nodes):
                 slots = rows.slots(view.columns["node"][of_nodes])
                 allowed[of_nodes] = (slots >= 0) & rows.passes(resolved, slots)
-            plan.candidates = int(allowed.sum())
+            plan.candidates = int(np.count_nonzero(allowed))
         return allowed
 
 
