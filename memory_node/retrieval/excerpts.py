@@ -16,6 +16,8 @@ LOOKED_AT = 20_000
 MOST = 500
 """Words of the query's that are looked at in a text."""
 _WORTH = 1_000_000
+_MARKED = re.compile("[À-ÖØ-öø-ȳḀ-ỹ]")
+"""Letters among which are those that stems have without their diacritics."""
 _BEGIN = re.compile(r"[.!?。！？\n](?:(?<=[.!?])\s+|(?<=[。！？])\s*|(?<=\n)\n*)")
 """The end of a sentence and what stands between it and the next; it begins with a set, which is quick to look for."""
 
@@ -62,11 +64,16 @@ class Excerpt:
     @cached_property
     def _said(self) -> _Said:
         """Found once, however often a list is put in words again with less room."""
-        return _found(self.text[:LOOKED_AT].lower(), *_wanted(self._asked))
+        return _found(_plain(self.text[:LOOKED_AT]), *_wanted(self._asked))
+
+
+def _plain(text: str) -> str:
+    """The text in small letters without the diacritics that stems lose; each letter stays where it is."""
+    return (text if text.isascii() else _MARKED.sub(lambda letter: stem_of(letter.group()), text)).lower()
 
 
 def _found(text: str, stems: frozenset[str], beginnings: Sequence[re.Pattern[str]]) -> _Said:
-    """Where the words of some stems stand in a text of small letters."""
+    """Where the words of some stems stand in a plain text."""
     found: list[tuple[int, int, str]] = []
     for words in beginnings:
         for match in words.finditer(text):
@@ -124,7 +131,7 @@ def _worth_of_beginning(said: _Said, room: int) -> int:
 @lru_cache(maxsize=64)
 def _wanted(asked: str) -> tuple[frozenset[str], Sequence[re.Pattern[str]]]:
     """The stems of the words asked for, and the words that begin as one of them does: stems keep that."""
-    stems = frozenset(stem_of(word) for word in WORD.findall(asked.lower())) - {""}
+    stems = frozenset(stem_of(word) for word in WORD.findall(_plain(asked))) - {""}
     heads = {stem[:2] for stem in stems}
     return stems, [_beginning(head) for head in heads if head[:-1] not in heads]
 

@@ -51,3 +51,24 @@ def test_a_common_word_before_the_sentence_takes_no_room() -> None:
     text = f"{FILLER} A passport lies in the upper drawer. {FILLER}"
     for room in (80, 300):
         assert excerpt(text, room, "A passport lies in the upper drawer.").startswith("…A passport lies in the upper")
+
+
+@pytest.mark.parametrize(
+    ("asked", "sentence"),
+    [
+        ("Übung", "Die Übung beginnt um acht."),
+        ("die ÉCOLE", "L'école est fermée."),
+        ("echo", "Écho du soir."),
+        ("école", "Ecole maternelle du quartier."),
+        ("đường", "Đường này dài."),
+        ("İstanbul", "İzmir, İstanbul."),
+    ],
+)
+def test_a_word_is_found_whatever_diacritics_it_begins_with(asked: str, sentence: str) -> None:
+    text = f"{FILLER} {sentence} {FILLER}"
+    assert excerpt(text, 80, asked).startswith(f"…{sentence}")
+
+
+def test_letters_before_a_word_do_not_move_its_place() -> None:
+    text = "İ" * 30 + " word" * 30 + " passport" + " word" * 30
+    assert excerpt(text, 40, "passport").startswith("…passport word")
