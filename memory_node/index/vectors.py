@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +48,10 @@ class Found:
     similarities: NDArray[np.float32]
     path: str
     compared: int
+
+    def first(self, k: int) -> Found:
+        """The k best of them."""
+        return self if len(self.slots) <= k else replace(self, slots=self.slots[:k], similarities=self.similarities[:k])
 
 
 class VectorIndex:

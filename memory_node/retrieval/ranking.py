@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from memory_node.config import Settings
+    from memory_node.retrieval.findings import Findings
     from memory_node.retrieval.plan import Plan
     from memory_node.retrieval.search import Hit, Searcher
     from memory_node.storage.database import Database
@@ -75,12 +76,13 @@ class Ranked:
 
 @dataclass(frozen=True)
 class Asked:
-    """A question: words ("" for none), unit vector (D,) or None, filter, and the moment it is asked at (ns)."""
+    """A question: words ("" for none), unit vector (D,) or None, filter, moment it is asked at (ns), what was found."""
 
     query: str
     vector: NDArray[np.float32] | None
     resolved: Resolved
     now: int
+    seen: Findings | None = None
 
 
 class _Found(NamedTuple):
@@ -154,10 +156,12 @@ def _found(
     searcher: Searcher, conn: sqlite3.Connection, asked: Asked, pool: int, plan: Plan | None
 ) -> tuple[list[_Found], float]:
     """What both searches found, each text once and with both parts, and what the query's words weigh (sum of idf)."""
-    by_meaning = [] if asked.vector is None else searcher.meaning(asked.vector, pool, asked.resolved, plan)
+    by_meaning: list[Hit] = []
+    if asked.vector is not None:
+        by_meaning = searcher.meaning(asked.vector, pool, asked.resolved, plan, seen=asked.seen)
     if not asked.query:
         return [_Found(hit, hit.similarity, None) for hit in by_meaning], 0.0
-    by_words = searcher.words(asked.query, pool, asked.resolved, plan)
+    by_words = searcher.words(asked.query, pool, asked.resolved, plan, seen=asked.seen)
     known = {(hit.text_id, hit.node_id) for hit in by_meaning}
     unmeasured = [hit for hit in by_words if (hit.text_id, hit.node_id) not in known]
     unmeasured_texts = [hit.text_id for hit in unmeasured]

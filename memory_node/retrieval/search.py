@@ -14,6 +14,7 @@ from memory_node.index.rows import View
 from memory_node.retrieval import archived, digest, things, words
 from memory_node.retrieval.digest import Digest
 from memory_node.retrieval.filters import Resolved
+from memory_node.retrieval.findings import Findings
 from memory_node.retrieval.folding import Fold, fold, fold_nearest, fold_newest
 from memory_node.retrieval.groups import Group, group
 from memory_node.retrieval.lexicon import Lexicon
@@ -75,15 +76,16 @@ class Searcher:
         resolved: Resolved,
         plan: Plan | None = None,
         least: float = -np.inf,
+        seen: Findings | None = None,
     ) -> list[Hit]:
         """Return the k texts and nodes whose vectors are most like vector (D,), the best first; fewer if fewer pass.
 
         Args:
-            least: cosine from which on they are wanted.
+            least: cosine from which on they are wanted. seen: what was found for the vector before.
         """
-        plan = plan or Plan()
+        plan, seen = plan or Plan(), seen or Findings("")
         rows, index = self._projections.rows.view, self._projections.vectors
-        view = index.view
+        view = index.view if seen.view is None else seen.view
         if k <= 0 or not view.count:
             return []
         with plan.stage("filter"):
@@ -97,7 +99,10 @@ class Searcher:
             allowed = self._mask(rows, view, resolved, plan)
         while True:
             with plan.stage("vectors"):
-                found = index.find(view, vector, wanted, allowed)
+                if allowed is None:
+                    found = seen.nearest(index, view, vector, wanted)
+                else:
+                    found = index.find(view, vector, wanted, allowed)
             plan.paths.append(found.path)
             plan.compared += found.compared
             with plan.stage("group"):
@@ -113,14 +118,21 @@ class Searcher:
                 allowed = self._mask(rows, view, resolved, plan)
 
     def words(
-        self, query: str, k: int, resolved: Resolved, plan: Plan | None = None, least: float = 0.0
+        self,
+        query: str,
+        k: int,
+        resolved: Resolved,
+        plan: Plan | None = None,
+        least: float = 0.0,
+        seen: Findings | None = None,
     ) -> list[Hit]:
         """Return the k texts that say most of the query's words, the best first. Any text is a valid query.
 
         Args:
             least: share of the words, 0..1; nothing is looked for where no text can have as much.
+            seen: what was found for the words before.
         """
-        plan = plan or Plan()
+        plan, seen = plan or Plan(), seen or Findings(query)
         rows = self._projections.rows.view
         with self._db.read() as conn, plan.stage("words"):
             asked = words.understand(conn, self._lexicon, query, rows.texts) if k > 0 else None
@@ -135,9 +147,9 @@ class Searcher:
             plan.paths.append("postings")
             wanted = k + k // 4 + SPARE
             if passing is None:
-                ids = words.matching(asked, wanted)
-                hits = _word_hits(rows, resolved, words.scored(conn, asked, ids, wanted), k)
-                if len(hits) >= k or len(ids) < wanted:
+                rated, as_many = seen.rated(conn, asked, wanted)
+                hits = _word_hits(rows, resolved, rated, k)
+                if len(hits) >= k or not as_many:
                     return hits
                 passing = _texts(rows, resolved)
             ids = words.matching(asked, wanted, passing)

@@ -113,7 +113,7 @@ def _understand(
 
 
 def matching(query: Query, k: int, passing: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
-    """Return ids of the k texts that have most of the query's rarest words, of equals the newest, in no order.
+    """Return ids of the k texts that have most of the query's rarest words, of equals the newest, these first.
 
     Args:
         passing: bool by text id: the texts wanted; None for all.
@@ -136,11 +136,12 @@ def matching(query: Query, k: int, passing: NDArray[np.bool_] | None = None) -> 
     for stem, ids in chosen.items():
         sums[ids - first] += query.weights[stem]
     found = np.flatnonzero(sums > 0.0)
+    # The newest of equals; and a partition of values of which many are equal takes several times as long.
+    values = sums[found] + EQUAL * np.arange(len(found))
     if len(found) > k:
-        # The newest of equals; and a partition of values of which many are equal takes several times as long.
-        values = sums[found] + EQUAL * np.arange(len(found))
-        found = found[np.argpartition(values, len(found) - k)[len(found) - k :]]
-    return found + first
+        most = np.argpartition(values, len(found) - k)[len(found) - k :]
+        found, values = found[most], values[most]
+    return found[np.argsort(-values)] + first
 
 
 def older(

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from memory_node.graph import Node
     from memory_node.retrieval.filters import Resolved
+    from memory_node.retrieval.findings import Findings
     from memory_node.retrieval.plan import Plan
 
 
@@ -35,6 +36,7 @@ def ask(
     limit: int,
     plan: Plan | None = None,
     layers: Sequence[str] = (),
+    seen: Findings | None = None,
 ) -> tuple[list[Ranked], str]:
     """Return ranked answers and the message: what part meaning had in them, see `remark`.
 
@@ -43,7 +45,7 @@ def ask(
     Args:
         query: checked words, "" for none; or "#12", which is that row.
         vector: of the question, when the caller brought it; else the embedder is asked.
-        layers: names of the filter's layers.
+        layers: names of the filter's layers. seen: of this question, filled in.
     """
     covers = int(Kind.GIST) in resolved.kinds and (bool(layers) or resolved.center is not None)
     id_ = id_in(query)
@@ -52,7 +54,8 @@ def ask(
         return [_alone(context, row)] if row else [], ""
     if vector is None and query:
         vector = context.embed_query(query)
-    asked = Asked(query, vector, summaries.without_gists(resolved) if covers else resolved, context.now_ns())
+    others = summaries.without_gists(resolved) if covers else resolved
+    asked = Asked(query, vector, others, context.now_ns(), seen)
     answers: list[Ranked] = []
     if asked.resolved.kinds:
         answers = rank(context.searcher, context.db, context.settings, asked, limit, plan)

@@ -15,6 +15,7 @@ from memory_node.ingest.association import normalise_label
 from memory_node.ingest.entity_table import ELSEWHERE
 from memory_node.ingest.presence import CONFIRMED
 from memory_node.retrieval import concepts, naming, places, ranking, thresholds
+from memory_node.retrieval.findings import Findings
 from memory_node.retrieval.places import Clusters, Evidence, Scored
 from memory_node.retrieval.thresholds import Thresholds
 from memory_node.storage import edges, entities, texts
@@ -65,12 +66,13 @@ SAME_PLACE = 2.0
 
 @dataclass(frozen=True)
 class _Question:
-    """What is asked: the normalised concept, its vector, what passes the filter, from when a cosine is believed."""
+    """What is asked: the normalised concept, its vector, filter, from when a cosine is believed, what was found."""
 
     concept: str
     vector: NDArray[np.float32] | None
     resolved: Resolved
     least: Thresholds
+    seen: Findings
 
     def anywhere(self) -> _Question:
         """The same without a region."""
@@ -117,8 +119,12 @@ def locate(context: ToolContext, concept: str, filter: Filter | None = None) -> 
     )
 
 
-def find(context: ToolContext, asked: str, resolved: Resolved) -> Located:
-    """Return the places of something as `locate` tells them; asked: checked, with a concept in it."""
+def find(context: ToolContext, asked: str, resolved: Resolved, seen: Findings | None = None) -> Located:
+    """Return the places of something as `locate` tells them.
+
+    Args:
+        asked: checked, with a concept in it. seen: what was found already of a question.
+    """
     name = naming.concept_of(asked)
     id_ = id_in(asked)
     if id_ is not None:
@@ -126,7 +132,7 @@ def find(context: ToolContext, asked: str, resolved: Resolved) -> Located:
     vector = context.embed_query(name)
     model = context.searcher.model
     least = thresholds.of_model(model.name if model else None, context.settings.locate_threshold)
-    question = _Question(name, vector, resolved, least)
+    question = _Question(name, vector, resolved, least, seen if seen and seen.query == name else Findings(name))
     labels = _fits(context, question)
     with context.db.read() as conn:
         things = _things(context, conn, question, labels)
@@ -263,7 +269,8 @@ def _texts(context: ToolContext, conn: sqlite3.Connection, question: _Question, 
     resolved = replace(question.resolved, kinds=kinds)
     relevance: dict[int, float] = {}
     for words in concepts.names(question.concept)[:NAMES]:
-        found = context.searcher.words(words, HITS, resolved, least=ALL)
+        seen = question.seen if words == question.concept else None
+        found = context.searcher.words(words, HITS, resolved, least=ALL, seen=seen)
         hits = [hit for hit in found if (hit.lexical or 0.0) >= ALL]
         for hit in _meant(conn, context.searcher.model, question, words, hits):
             _keep_best(relevance, hit.node_ids, SPOKEN)
@@ -307,7 +314,8 @@ def _alike(context: ToolContext, question: _Question, resolved: Resolved) -> lis
     least = question.least.sentence
     if concepts.things(question.concept) and not concepts.is_room(question.concept):
         least = question.least.strict
-    hits = context.searcher.meaning(question.vector, HITS, resolved, least=_least_alike(context, question, least))
+    alike = _least_alike(context, question, least)
+    hits = context.searcher.meaning(question.vector, HITS, resolved, least=alike, seen=question.seen)
     weight, said = context.searcher.said(question.concept, [hit.text_id for hit in hits])
     scores = [
         max(hit.similarity or 0.0, ranking.relevance(hit.similarity, said.get(hit.text_id, 0.0), weight))

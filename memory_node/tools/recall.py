@@ -11,6 +11,7 @@ from memory_node.errors import InvalidArgument
 from memory_node.graph import EVENTS_LAYER, EdgeType, Entity, Filter, Gist, Kind, Place
 from memory_node.ingest.association import normalise_label
 from memory_node.retrieval import concepts, naming, places, thresholds
+from memory_node.retrieval.findings import Findings
 from memory_node.retrieval.ranking import SUMMARY, Ranked, distinct
 from memory_node.storage import edges, entities, gists, identity, nodes
 from memory_node.tools import matches as as_matches
@@ -113,8 +114,9 @@ def recall(context: ToolContext, query: str, limit: int = 0, filter: Filter | No
         raise InvalidArgument("query", "must not be blank")
     resolved = context.resolve(filter, KINDS)
     layers = filter.layers if filter else ()
-    answers, message = ask(context, query, None, resolved, 3 * limit, layers=layers)
-    place = find_places(context, query, resolved)
+    seen = Findings(query)
+    answers, message = ask(context, query, None, resolved, 3 * limit, layers=layers, seen=seen)
+    place = find_places(context, query, resolved, seen)
     with context.db.read() as conn:
         found = _found(context, conn, query, answers, place, _Asked(resolved, tuple(layers), limit))
     told: tuple[Match | Gist | Entity, ...] = (*found.matches, *found.gists, *found.entities)

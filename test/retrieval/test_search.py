@@ -14,6 +14,7 @@ from support.fakes import SECOND, WordEmbedder
 from memory_node.graph import Filter, Kind, Tier
 from memory_node.index import vectors as index_vectors
 from memory_node.retrieval import lexicon, words
+from memory_node.retrieval.findings import Findings
 from memory_node.retrieval.plan import Plan
 from memory_node.retrieval.search import Searcher
 from memory_node.storage import nodes, vectors
@@ -71,6 +72,35 @@ def test_meaning_with_any_filter_is_what_every_cosine_says(
         for text in ("a red mug", "sofa in the attic", "something else"):
             world.check_meaning(text, 10, filter)
     world.check_meaning("a red mug", 2000)
+
+
+def test_what_a_question_found_gives_the_same_with_another_filter(world: World) -> None:
+    furnish(world, 1500)
+    world.settled()
+    for query in ("a red mug", "sofa in the attic"):
+        seen, vector = Findings(query), world.embedder.embed([query])[0]
+        for k, filter in [(40, Filter()), *((30, filter) for filter in FILTERS), (200, Filter()), (10, Filter())]:
+            resolved = world.resolved(filter)
+            found = world.searcher.meaning(vector, k, resolved, seen=seen)
+            assert found == world.searcher.meaning(vector, k, resolved), (query, k, filter)
+            found = world.searcher.words(query, k, resolved, seen=seen)
+            assert found == world.searcher.words(query, k, resolved), (query, k, filter)
+
+
+def test_what_a_question_found_is_not_looked_for_again(world: World) -> None:
+    furnish(world, 300)
+    world.settled()
+    seen, vector, resolved = Findings("a red zorb"), world.embedder.embed(["a red zorb"])[0], world.resolved()
+    world.searcher.meaning(vector, 10, resolved, seen=seen)
+    world.searcher.words("a red zorb", 10, resolved, seen=seen)
+    new = world.add("a red zorb", (0.0, 0.0, 0.0))
+    world.settled()
+    for known in (seen, None):
+        by_meaning = world.searcher.meaning(vector, 5, resolved, seen=known)
+        by_words = world.searcher.words("a red zorb", 5, resolved, seen=known)
+        for found in (by_meaning, by_words):
+            assert len(found) == 5
+            assert (found[0].node_ids == (new,)) is (known is None)
 
 
 def test_words_that_no_text_has_end_the_search_where_all_are_wanted(world: World) -> None:
