@@ -207,20 +207,23 @@ def _distances(evidence: Evidence) -> NDArray[np.float64]:
 
 def _numbered(distances: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the first point of each cluster (C,), and the number of the cluster that each point belongs to (N,)."""
-    firsts = np.arange(len(distances))
+    points = np.arange(len(distances))
+    firsts = points.copy()
     # What has nothing within REACH is a cluster of its own, whatever the others are.
-    crowd = np.flatnonzero((distances <= REACH).sum(axis=1) > 1)
+    crowd = np.flatnonzero(np.count_nonzero(distances <= REACH, axis=1) > 1)
     if len(crowd):
         from scipy.cluster.hierarchy import linkage
 
         groups = [[point] for point in crowd.tolist()]
-        pairs = distances[np.ix_(crowd, crowd)][np.triu_indices(len(crowd), 1)]
+        pairs = distances[crowd][:, crowd][~np.tri(len(crowd), dtype=bool)]
         for one, other, apart, _ in linkage(pairs, method="average").tolist():
             if apart > REACH:
                 break
             groups.append(groups[int(one)] + groups[int(other)])
-            firsts[groups[-1]] = min(groups[-1])
-    return np.unique(firsts, return_inverse=True)
+        for group in groups[len(crowd) :]:
+            firsts[group] = min(group)
+    leads = firsts == points
+    return np.flatnonzero(leads), (np.cumsum(leads) - 1)[firsts]
 
 
 def _spots(
@@ -235,7 +238,8 @@ def _spots(
     best = np.zeros(count)
     np.maximum.at(best, numbers, evidence.relevance)
     weights = np.exp((evidence.relevance - best[numbers]) / SHARPNESS) * np.log1p(evidence.support)
-    density = (_kernel(distances**2) * (numbers[:, None] == numbers)) @ weights
+    one, other = np.nonzero(numbers[:, None] == numbers)
+    density = np.bincount(one, _kernel(distances[one, other] ** 2) * weights[other], len(points))
     spots: NDArray[np.float64] = np.empty((count, 3))
     rising = np.argsort(density, kind="stable")
     spots[numbers[rising]] = points[rising]  # the densest of each cluster is written last
