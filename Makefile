@@ -24,9 +24,10 @@ lint: env  ## ruff on everything, mypy on the engine
 	@echo "== mypy"
 	@$(RUN) mypy
 
-test: build lint  ## build, lint and run all tests
+# Each file of tests stays whole and in its order in one of the two processes: tests of a file share nodes and stores.
+test: build lint  ## build, lint and run all tests, two files at a time
 	@echo "== tests"
-	@$(RUN) python -m pytest
+	@$(RUN) python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 demo: build  ## play five minutes in a home to the node, ask all ten tools, compare with the truth
 	@echo "== demo"
