@@ -264,6 +264,7 @@ def test_markers_show_things_as_spheres_gists_as_discs_and_the_path_as_a_line(tm
             other.publish("/detections", look)
         wait_until(lambda: len(node.memory.track) == 3 and len(other.rows("detections")) == 6, "all came")
         assert other.call("consolidate").gists
+        gists = other.call("search_gists").gists
 
         def shown() -> dict[tuple[str, int], list[Marker]]:
             result: dict[tuple[str, int], list[Marker]] = {}
@@ -272,6 +273,8 @@ def test_markers_show_things_as_spheres_gists_as_discs_and_the_path_as_a_line(tm
                     result.setdefault((marker.ns, marker.type), []).append(marker)
             return result
 
+        # Some may have been shown while the job was at work on the others.
+        wait_until(lambda: len(shown().get(("gists", Marker.CYLINDER), [])) == len(gists), "every gist")
         wait_until(lambda: len(shown()) == 4, "four kinds of markers")
         markers = shown()
         assert arrays[-1].markers[0].action == Marker.DELETEALL
@@ -290,7 +293,6 @@ def test_markers_show_things_as_spheres_gists_as_discs_and_the_path_as_a_line(tm
         assert len(spheres) == 2 and spheres[0].color != spheres[1].color
         discs = markers["gists", Marker.CYLINDER]
         assert discs and all(disc.scale.z < 0.1 < disc.scale.x and disc.pose.position.z == 0.0 for disc in discs)
-        gists = other.call("search_gists").gists
         assert sorted(place(d)[:2] for d in discs) == [
             pytest.approx(at) for at in sorted((g.position.point.x, g.position.point.y) for g in gists)
         ]

@@ -128,14 +128,18 @@ class Peer:
 
     def call(self, service: str, timeout: float = 15.0, memory: str = "", kind: Any = None, **fields: Any) -> Any:
         """Call `~/<service>` and return its response."""
+        future = self.ask(service, timeout, memory, kind, **fields)
+        wait_until(future.done, f"an answer of {memory or self.memory}/{service}", timeout)
+        return future.result()
+
+    def ask(self, service: str, timeout: float = 15.0, memory: str = "", kind: Any = None, **fields: Any) -> Any:
+        """Call `~/<service>` once it is there, and return the future of its response."""
         kind, name = kind or TYPES[service], f"{memory or self.memory}/{service}"
         if name not in self._clients:
             self._clients[name] = self.node.create_client(kind, name)
         client = self._clients[name]
         assert client.wait_for_service(timeout), f"no service {name}"
-        future = client.call_async(kind.Request(**fields))
-        wait_until(future.done, f"an answer of {name}", timeout)
-        return future.result()
+        return client.call_async(kind.Request(**fields))
 
     def layer(self, name: str) -> Any:
         """LayerStatus of a layer."""
@@ -260,7 +264,11 @@ def ready(other: Peer, started: Process) -> None:
         names = {name for name, _ in other.node.get_service_names_and_types()}
         if f"{other.memory}/get_state" not in names:
             return False
-        return bool(other.call("get_state", kind=GetState).current_state.label == "active")
+        answer, until = other.ask("get_state", kind=GetState), time.monotonic() + 2.0
+        while not answer.done() and time.monotonic() < until:
+            time.sleep(0.02)
+        # Without an answer it is asked again: what the node answers before it has heard of the client is lost.
+        return bool(answer.done() and answer.result().current_state.label == "active")
 
     wait_until(active, "the node is active", 30.0)
 
