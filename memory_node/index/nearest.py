@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from memory_node.index.view import WHOLE, RowFilter, Slots, View
 
 _STEPS = 3  # k * 4, * 32 and * 256 rows of the tree, then every row
-FEW = 16  # rows in the circle for each that is wanted, up to which looking at all of them costs less than the tree
+FEW = 16  # rows in the circle, or of the kinds, for each that is wanted, up to which looking at all of them costs less than the tree
 RARE = 1 / 16  # share of rows that pass, wherever they lie, below which the tree would have to give too many
 
 
@@ -36,12 +36,15 @@ def nearest(
 
 def _candidates(view: View, rows: RowFilter, center: tuple[float, ...], radius: float | None, k: int) -> Slots:
     """Passing rows among which the k nearest are."""
+    of_kinds = view.of_kinds(rows.kinds)
+    if of_kinds is not None and len(of_kinds) <= FEW * k:
+        return of_kinds[view.passes(rows, of_kinds)]
     circle = rows
     if radius is not None and rows.center is None:
-        circle = replace(rows, center=center, radius=radius)
         if view.share_within(center, radius) * view.count <= FEW * k:
             near = view.around(center, radius)
-            return near[view.passes(circle, near)]
+            return near[view.passes(rows, near)]
+        circle = replace(rows, center=center, radius=radius)
     based = _from_tree(view, rows, center, radius, k)
     return view.select(circle) if based is None else np.concatenate([based, view.tail[view.passes(rows, view.tail)]])
 

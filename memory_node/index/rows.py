@@ -25,7 +25,7 @@ LAYOUT: dict[str, tuple[str, tuple[int, ...]]] = {
     "layer": ("i2", ()), "map": ("i2", ()), "tier": ("i1", ()), "internal": ("?", ()), "repeats": ("u4", ()),
     "died": ("i4", ()),
 }  # fmt: skip
-"""79 bytes a row; the base's three orders add 12, its packed places 21."""
+"""79 bytes a row; the base's three orders add 12, 4 more for a row of a rare kind, its packed places 21."""
 
 TAIL_LEAST = 8192  # a tail this long costs a query less than 0.1 ms
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from memory_node.graph import Kind
 from memory_node.index.columns import Columns
 from memory_node.index.places import PlaceIndex
 
@@ -18,6 +20,7 @@ Mask = NDArray[np.bool_]
 
 WHOLE = 4096  # tables up to this are looked at as a whole, whatever the filter
 SAMPLE = 1024  # rows from which a share is estimated
+RARE = 1 / 4  # share of rows of one kind, below which its slots are kept
 TREE_SHARE = 0.015  # above this share of rows in a circle the tree's answer costs more than looking at every row
 
 
@@ -54,6 +57,7 @@ class Base:
     Attributes:
         by_text, by_start, by_end: slots ordered by text, stamp and last_stamp, int32 (count,).
         starts: where a text's rows begin in by_text, by text id, int32 (largest text id + 2,).
+        rare: slots of each kind that few rows are of, or none, by Kind value.
         places: R-tree of the slots.
     """
 
@@ -62,6 +66,7 @@ class Base:
     starts: NDArray[np.int32]
     by_start: NDArray[np.int32]
     by_end: NDArray[np.int32]
+    rare: Mapping[int, NDArray[np.int32]]
     places: PlaceIndex
 
     @classmethod
@@ -74,8 +79,12 @@ class Base:
         texts = columns["text"][:count]
         starts = np.zeros(int(texts.max(initial=0)) + 2, dtype=np.int32)
         np.cumsum(np.bincount(texts, minlength=len(starts) - 1), out=starts[1:])
+        kinds = columns["kind"][:count]
+        numbers = np.bincount(kinds, minlength=len(Kind) + 1).tolist()
+        few = [kind for kind, number in enumerate(numbers) if number <= count * RARE]
+        rare = {kind: np.flatnonzero(kinds == kind).astype(np.int32) for kind in few}
         places = PlaceIndex(np.arange(count), columns["x"][:count], columns["y"][:count])
-        return cls(count, order("text"), starts, order("stamp"), order("last_stamp"), places)
+        return cls(count, order("text"), starts, order("stamp"), order("last_stamp"), rare, places)
 
     @classmethod
     def empty(cls) -> Base:
@@ -83,7 +92,7 @@ class Base:
         none = np.empty(0, dtype=np.int32)
         nowhere = np.empty(0, dtype=np.float64)
         places = PlaceIndex(np.empty(0, dtype=np.int64), nowhere, nowhere)
-        return cls(0, none, np.zeros(2, dtype=np.int32), none, none, places)
+        return cls(0, none, np.zeros(2, dtype=np.int32), none, none, {}, places)
 
     @cached_property
     def texts(self) -> int:
@@ -92,7 +101,8 @@ class Base:
 
     def nbytes(self) -> int:
         """Bytes of the orders."""
-        return self.by_text.nbytes + self.starts.nbytes + self.by_start.nbytes + self.by_end.nbytes
+        arrays = (self.by_text, self.starts, self.by_start, self.by_end, *self.rare.values())
+        return sum(array.nbytes for array in arrays)
 
 
 class View:
@@ -144,7 +154,7 @@ class View:
         return self._cheap(rows, slots) & self._dear(rows, slots)
 
     def select(self, rows: RowFilter) -> Slots:
-        """Slots of all rows that pass, found from whichever of place, time or whole table promises the least work."""
+        """Slots of all rows that pass, found from what promises the least work: kind, place, time or the table."""
         narrow = self._narrow(rows)
         if narrow is not None:
             return narrow[self.passes(rows, narrow)]
@@ -168,6 +178,13 @@ class View:
     def around(self, center: tuple[float, ...], radius: float) -> Slots:
         """Slots of the base in the square around a circle (m) on the floor, then the tail; dead ones among them."""
         return np.concatenate([self.base.places.box(center[0], center[1], radius), self.tail])
+
+    def of_kinds(self, kinds: tuple[int, ...]) -> Slots | None:
+        """Slots of the base that are of some kinds, then the tail; dead ones among them. None where many are of one."""
+        rare = self.base.rare
+        if not kinds or not all(kind in rare for kind in kinds):
+            return None
+        return np.concatenate([*(rare[kind] for kind in set(kinds)), self.tail])
 
     def ended_since(self, after: int) -> Slots:
         """Slots that ended at after (ns) or later: of the base by last_stamp, then the tail; dead ones among them."""
@@ -220,12 +237,16 @@ class View:
         if self.count <= WHOLE:
             return None
         found: list[Slots] = []
+        if (of_kinds := self.of_kinds(rows.kinds)) is not None:
+            found.append(of_kinds)
         if rows.after is not None:
             found.append(self.ended_since(rows.after))
         if rows.before is not None:
             found.append(self.begun_until(rows.before))
         center, radius = rows.center, rows.radius
-        if center is not None and radius is not None and self.share_within(center, radius) < TREE_SHARE:
+        # To find out how many lie there, and then them, is for what is not few by now.
+        many = all(len(slots) > WHOLE for slots in found)
+        if many and center is not None and radius is not None and self.share_within(center, radius) < TREE_SHARE:
             found.append(self.around(center, radius))
         best = min(found, key=len, default=None)
         return best if best is not None and len(best) < self.count // 4 else None

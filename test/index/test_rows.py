@@ -28,7 +28,7 @@ def random_rows(rng: np.random.Generator, ids: np.ndarray, side: float = 100.0) 
         "last_stamp": stamp + rng.integers(0, 3, n) * SECOND,
         "x": np.where(known, rng.random(n) * side, np.nan), "y": np.where(known, rng.random(n) * side, np.nan),
         "z": np.where(known, rng.random(n) * 3.0, np.nan), "confidence": rng.random(n),
-        "episode": rng.integers(0, 5, n), "kind": rng.integers(1, 4, n),
+        "episode": rng.integers(0, 5, n), "kind": rng.choice(4, n, p=[0.0, 0.75, 0.2, 0.05]),
         "layer": rng.integers(1, 4, n), "map": rng.integers(0, 2, n),
         "tier": np.ones(n, dtype=int), "internal": rng.random(n) < 0.1, "repeats": rng.integers(1, 9, n),
     }  # fmt: skip
@@ -71,6 +71,9 @@ FILTERS = [
     RowFilter(),
     RowFilter(kinds=(1,), layers=(2, 3), map_id=1),
     RowFilter(layers=()),
+    RowFilter(kinds=(3, 2, 3), after=2000 * SECOND // 2),
+    RowFilter(kinds=(3,), center=(50.0, 50.0), radius=30.0),
+    RowFilter(kinds=(4,)),
     RowFilter(center=(50.0, 50.0), radius=3.0),
     RowFilter(center=(50.0, 50.0, 1.0), radius=3.0, layers=(1,)),
     RowFilter(center=(50.0, 50.0), radius=500.0, min_confidence=0.5),
@@ -283,6 +286,25 @@ def test_time_looks_at_few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(type(table.view), "passes", counted)
     assert len(in_time(table.view, RowFilter(), True, 10)) == 10
     assert sum(looked) <= 1100
+
+
+def test_rows_of_a_rare_kind_are_found_without_looking_at_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = RowTable()
+    table.apply(random_rows(np.random.default_rng(8), np.arange(1, 30_001)))
+    table.settle()
+    table.apply(random_rows(np.random.default_rng(9), np.arange(30_001, 30_101)))
+    looked = []
+    cheap = type(table.view)._cheap
+
+    def counted(view: Any, rows: RowFilter, at: np.ndarray | slice) -> np.ndarray:
+        looked.append(cheap(view, rows, at))
+        return looked[-1]
+
+    monkeypatch.setattr(type(table.view), "_cheap", counted)
+    gists = RowFilter(kinds=(3,), center=(50.0, 50.0), radius=40.0)
+    assert 300 < len(table.view.select(gists)) < 1000
+    assert 300 < len(nearest(table.view, RowFilter(kinds=(3,)), (50.0, 50.0), 40.0, 1000)[0]) < 1000
+    assert sum(map(len, looked)) <= 2 * (1.1 * 0.05 * 30_000 + 100)
 
 
 def test_f33_unknown_and_infinite_places_never_reach_the_tree() -> None:
