@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -62,7 +63,9 @@ def near(view: View, rows: RowFilter, center: tuple[float, ...], radius: float, 
     first = np.lexsort((ids[things], distances[is_thing]))[:most]
     others = ~is_thing
     if len(things):
-        others &= ~np.isin(texts[slots], texts[things])
+        is_name = np.zeros(int(texts[slots].max()) + 1, dtype=bool)
+        is_name[texts[things]] = True
+        others &= ~is_name[texts[slots]]
     found = _digest(view, slots[others], distances[others], most)
     return replace(found, things=tuple(ids[things[first]].tolist()), more_things=len(things) - len(first))
 
@@ -73,15 +76,31 @@ def _digest(view: View, slots: Slots, order: NDArray[np.int64] | NDArray[np.floa
     newest_first = np.argsort(-columns["id"][slots], kind="stable")
     slots, order = slots[newest_first], order[newest_first]
     keys = columns["text"][slots].astype(np.int64) << 16 | columns["layer"][slots]
-    never = np.inf if order.dtype.kind == "f" else np.iinfo(np.int64).max
+    by_place = order.dtype.kind == "f"
+    never = np.inf if by_place else np.iinfo(np.int64).max
     texts = int(np.count_nonzero(np.diff(np.sort(keys)))) + bool(len(keys))  # a third of the time of np.unique
-    said: list[Said] = []
+    leads: list[np.intp] = []
+    distances: list[float | None] = []
+    groups: list[Slots] = []
     for _ in range(min(most, texts)):
         lead = order.argmin()
-        distance = float(order[lead]) if order.dtype.kind == "f" else None
-        same = np.flatnonzero(keys == keys[lead])
+        leads.append(lead)
+        distances.append(float(order[lead]) if by_place else None)
+        same = (keys == keys[lead]).nonzero()[0]
         order[same] = never
-        rows = slots[same]
-        span = int(columns["stamp"][rows].min()), int(columns["last_stamp"][rows].max())
-        said.append(Said(int(columns["id"][slots[lead]]), int(columns["repeats"][rows].sum()), *span, distance))
-    return Digest(tuple(said), texts - len(said))
+        groups.append(slots[same])
+    return Digest(_said(view, slots[leads], distances, groups), texts - len(leads))
+
+
+def _said(view: View, leads: Slots, distances: Sequence[float | None], groups: Sequence[Slots]) -> tuple[Said, ...]:
+    """Each group of rows as one, told by the row that leads it."""
+    if not groups:
+        return ()
+    rows = np.concatenate(groups)
+    starts = np.cumsum([0, *map(len, groups[:-1])])
+    columns = view.columns
+    ids = columns["id"][leads].tolist()
+    counts = np.add.reduceat(columns["repeats"][rows], starts, dtype=np.int64).tolist()
+    begins = np.minimum.reduceat(columns["stamp"][rows], starts).tolist()
+    ends = np.maximum.reduceat(columns["last_stamp"][rows], starts).tolist()
+    return tuple(Said(*one) for one in zip(ids, counts, begins, ends, distances, strict=True))
