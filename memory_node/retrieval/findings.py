@@ -1,19 +1,25 @@
-"""What the searches of one question found among all there is, for the same question with another filter."""
+"""What the searches of one question found, for the same question with another filter."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from memory_node.retrieval import words
+from memory_node.retrieval.groups import Group, group
 
 if TYPE_CHECKING:
     import sqlite3
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from memory_node.index.matrix import VectorView
     from memory_node.index.vectors import Found, VectorIndex
+    from memory_node.index.view import View
+    from memory_node.retrieval.filters import Resolved
 
 
 class Findings:
@@ -30,6 +36,7 @@ class Findings:
         self._nearest: tuple[int, Found] | None = None
         self._matching: tuple[int, NDArray[np.int64]] | None = None
         self._rated: list[tuple[int, float]] = []
+        self._groups: dict[Resolved, dict[int, Group | None]] = {}
 
     def nearest(self, index: VectorIndex, view: VectorView, vector: NDArray[np.float32], k: int) -> Found:
         """Return the k vectors of a view that are most like the question's, the best first."""
@@ -47,3 +54,23 @@ class Findings:
             return self._rated, len(ids) == k
         first = set(ids[:k].tolist())
         return [one for one in self._rated if one[0] in first], True
+
+    def groups(self, view: View, resolved: Resolved, texts: Sequence[int]) -> Mapping[int, Group | None]:
+        """Return the passing nodes of texts, among others; None where there are none. See `groups.group`."""
+        known = self._groups.get(resolved)
+        if known is None:
+            known = self._groups[resolved] = self._of_fewer_kinds(resolved)
+        new = [text for text in texts if text not in known]
+        if new:
+            found = group(view, resolved, np.array(new, dtype=np.int64))
+            known.update((text, found.get(text)) for text in new)
+        return known
+
+    def _of_fewer_kinds(self, resolved: Resolved) -> dict[int, Group | None]:
+        """What a filter tells that lets more kinds pass: of texts that have one such node or none."""
+        kinds = set(resolved.kinds)
+        for wide, groups in self._groups.items():
+            if kinds and kinds.issubset(wide.kinds) and replace(wide, kinds=resolved.kinds) == resolved:
+                few = ((text, one) for text, one in groups.items() if one is None or one.total == 1)
+                return {text: one if one and one.kind in kinds else None for text, one in few}
+        return {}

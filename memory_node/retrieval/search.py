@@ -16,7 +16,7 @@ from memory_node.retrieval.digest import Digest
 from memory_node.retrieval.filters import Resolved
 from memory_node.retrieval.findings import Findings
 from memory_node.retrieval.folding import Fold, fold, fold_nearest, fold_newest
-from memory_node.retrieval.groups import Group, group
+from memory_node.retrieval.groups import Group
 from memory_node.retrieval.lexicon import Lexicon
 from memory_node.retrieval.plan import Plan
 from memory_node.retrieval.things import Things
@@ -109,7 +109,7 @@ class Searcher:
                 slots = found.slots[found.similarities >= least]
                 texts, nodes = view.columns["text"][slots], view.columns["node"][slots]
                 owners = zip(texts.tolist(), nodes.tolist(), found.similarities[: len(slots)].tolist(), strict=True)
-                hits = _hits(rows, resolved, owners, k, by_meaning=True)
+                hits = _hits(rows, resolved, owners, k, seen, by_meaning=True)
             if len(hits) >= k or len(slots) < wanted:
                 return hits
             # Parts of one text, or rows that do not pass, took places.
@@ -143,19 +143,19 @@ class Searcher:
                 plan.candidates = int(np.count_nonzero(passing))
                 if plan.candidates <= FEW_TEXTS:
                     plan.paths.append("all")
-                    return _word_hits(rows, resolved, words.scored(conn, asked, np.flatnonzero(passing), k), k)
+                    return _word_hits(rows, resolved, words.scored(conn, asked, np.flatnonzero(passing), k), k, seen)
             plan.paths.append("postings")
             wanted = k + k // 4 + SPARE
             if passing is None:
                 rated, as_many = seen.rated(conn, asked, wanted)
-                hits = _word_hits(rows, resolved, rated, k)
+                hits = _word_hits(rows, resolved, rated, k, seen)
                 if len(hits) >= k or not as_many:
                     return hits
                 passing = _texts(rows, resolved)
             ids = words.matching(asked, wanted, passing)
             if len(ids) < wanted and asked.horizon:
                 ids = np.union1d(ids, words.older(conn, asked, wanted, passing))
-            return _word_hits(rows, resolved, words.scored(conn, asked, ids, wanted), k)
+            return _word_hits(rows, resolved, words.scored(conn, asked, ids, wanted), k, seen)
 
     def said(self, query: str, text_ids: Sequence[int]) -> tuple[float, dict[int, float]]:
         """Return what the query's words weigh together (sum of idf), and `lexical` of the texts with any."""
@@ -261,13 +261,18 @@ def _texts(rows: View, resolved: Resolved) -> Flags:
 
 
 def _hits(
-    rows: View, resolved: Resolved, owners: Iterable[tuple[int, int, float]], k: int, by_meaning: bool
+    rows: View,
+    resolved: Resolved,
+    owners: Iterable[tuple[int, int, float]],
+    k: int,
+    seen: Findings,
+    by_meaning: bool,
 ) -> list[Hit]:
     """Return hits of the first k of (text, node, score) that pass; an owner counts where it comes first."""
     best: dict[tuple[int, int], float] = {}
     for text, node, score in owners:
         best.setdefault((text, node), score)
-    groups = group(rows, resolved, np.array([text for text, _ in best if text], dtype=np.int64))
+    groups = seen.groups(rows, resolved, [text for text, _ in best if text])
     alone = _alone(rows, resolved, [node for _, node in best if node])
     hits: list[Hit] = []
     for (text, node), score in best.items():
@@ -290,5 +295,7 @@ def _alone(rows: View, resolved: Resolved, nodes: list[int]) -> dict[int, Group]
     return {id_: Group((id_,), 1, kind) for id_, kind in zip(ids, kinds, strict=True)}
 
 
-def _word_hits(rows: View, resolved: Resolved, scored: list[tuple[int, float]], k: int) -> list[Hit]:
-    return _hits(rows, resolved, ((text, 0, lexical) for text, lexical in scored), k, by_meaning=False)
+def _word_hits(
+    rows: View, resolved: Resolved, scored: list[tuple[int, float]], k: int, seen: Findings
+) -> list[Hit]:
+    return _hits(rows, resolved, ((text, 0, lexical) for text, lexical in scored), k, seen, by_meaning=False)

@@ -87,6 +87,23 @@ def test_what_a_question_found_gives_the_same_with_another_filter(world: World) 
             assert found == world.searcher.words(query, k, resolved), (query, k, filter)
 
 
+def test_what_a_question_found_of_several_kinds_gives_the_same_of_fewer(world: World) -> None:
+    furnish(world, 300)
+    for text in ("a red mug", "a red sofa in the attic"):
+        things = [world.node(text, (1.0, 1.0, 0.0), kind=Kind.ENTITY) for _ in range(2)]
+        world.add_all([*things, world.node("a pale mug", kind=Kind.GIST), world.node("a red lamp", kind=Kind.ENTITY)])
+    world.settled()
+    seen, vector = Findings("a red mug"), world.embedder.embed(["a red mug"])[0]
+    several = (Kind.OBSERVATION, Kind.GIST, Kind.ENTITY)
+    for kinds in (several, (Kind.OBSERVATION, Kind.GIST), (Kind.ENTITY,), (Kind.OBSERVATION,), several):
+        resolved = world.resolved(kinds=kinds)
+        found = world.searcher.meaning(vector, 400, resolved, seen=seen)
+        assert found == world.searcher.meaning(vector, 400, resolved), kinds
+        assert {id_ for hit in found for id_ in hit.node_ids} <= {*world.passing(Filter(), kinds)}
+        found = world.searcher.words("a red mug", 400, resolved, seen=seen)
+        assert found == world.searcher.words("a red mug", 400, resolved), kinds
+
+
 def test_what_a_question_found_is_not_looked_for_again(world: World) -> None:
     furnish(world, 300)
     world.settled()
