@@ -47,12 +47,13 @@ class Excerpt:
     def __init__(self, text: str, asked: str = "") -> None:
         self.text = text
         self._asked = asked
+        self._tried = -1, (0, 0, 0)
 
     def start(self, room: int) -> int:
         """Where to begin to quote `room` characters; 0 where the text says no word, and where that is as good."""
         if not self._asked or len(self.text) <= room or not self._said.begins:
             return 0
-        worth, first, last = _best(self._said, room)
+        worth, first, last = self._best(room)
         if _worth_of_beginning(self._said, room) >= worth:
             return 0
         # One that begins farther back would cost too much.
@@ -60,6 +61,14 @@ class Excerpt:
         sentence = max((begin for begin in begins if begin <= first), default=0)
         # A sentence is quoted from its beginning where that costs little.
         return sentence if last - sentence < room - 1 or first - sentence <= room // 8 else first
+
+    def _best(self, room: int) -> tuple[int, int, int]:
+        """See below; as a list is put in words again with less room, the same words are the best while they fit."""
+        tried, (worth, first, last) = self._tried
+        if not last - first <= room <= tried:
+            worth, first, last = _best(self._said, room)
+            self._tried = room, (worth, first, last)
+        return worth, first, last
 
     @cached_property
     def _said(self) -> _Said:
@@ -74,27 +83,28 @@ def _plain(text: str) -> str:
 
 def _found(text: str, stems: frozenset[str], beginnings: Sequence[re.Pattern[str]]) -> _Said:
     """Where the words of some stems stand in a plain text."""
-    found: list[tuple[int, int, str]] = []
-    for words in beginnings:
-        for match in words.finditer(text):
-            stem = stem_of(match.group())
-            if stem in stems:
-                begin, end = match.span()
-                if not text[begin - 1 : begin].isalnum():
-                    found.append((begin, end, stem))
+    found = [
+        (*word.span(), stem)
+        for words in beginnings
+        for word in words.finditer(text)
+        if (stem := stem_of(word[0])) in stems
+    ]
     found.sort()
     del found[MOST:]
-    times = Counter([stem for _, _, stem in found])
+    told = [stem for _, _, stem in found]
+    worth = {stem: _WORTH // times for stem, times in Counter(told).items()}
     before: list[int] = []
     after = [MOST] * len(found)
     last: dict[str, int] = {}
-    for number, (_, _, stem) in enumerate(found):
-        if stem in last:
-            after[last[stem]] = number
-        before.append(last.get(stem, -1))
+    for number, stem in enumerate(told):
+        earlier = last.get(stem, -1)
+        if earlier >= 0:
+            after[earlier] = number
+        before.append(earlier)
         last[stem] = number
-    worth = [_WORTH // times[stem] for _, _, stem in found]
-    return _Said([begin for begin, _, _ in found], [end for _, end, _ in found], worth, before, after)
+    return _Said(
+        [begin for begin, _, _ in found], [end for _, end, _ in found], [worth[stem] for stem in told], before, after
+    )
 
 
 def _best(said: _Said, room: int) -> tuple[int, int, int]:
@@ -138,9 +148,10 @@ def _wanted(asked: str) -> tuple[frozenset[str], Sequence[re.Pattern[str]]]:
 
 @lru_cache(maxsize=512)
 def _beginning(head: str) -> re.Pattern[str]:
-    """Words from one or two letters on; of a word with these inside, the rest: to rule that out takes twice the time.
+    """Words from one or two letters on; these are quick to look for, and what stands before them is looked at then.
 
     One expression of all that a question's words begin with would be compiled for each question, in the time that its
     search takes.
     """
-    return re.compile(rf"{re.escape(head)}[^\W_]*")
+    begin = re.escape(head)
+    return re.compile(rf"{begin}(?<![^\W_]{begin})[^\W_]*")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from memory_node.retrieval.excerpts import Excerpt
@@ -72,3 +74,17 @@ def test_a_word_is_found_whatever_diacritics_it_begins_with(asked: str, sentence
 def test_letters_before_a_word_do_not_move_its_place() -> None:
     text = "İ" * 30 + " word" * 30 + " passport" + " word" * 30
     assert excerpt(text, 40, "passport").startswith("…passport word")
+
+
+def test_what_was_tried_with_more_room_changes_nothing() -> None:
+    rng = random.Random(3)
+    for _ in range(200):
+        text = " ".join(rng.choices(["red", "key", "door", "of", "a", "house.", "nothing"], k=80))
+        one = Excerpt(text, "the red key of a door")
+        for room in sorted(rng.sample(range(12, 300), 6), reverse=rng.random() < 0.8):
+            assert one.start(room) == Excerpt(text, "the red key of a door").start(room)
+
+
+def test_what_stands_inside_a_word_is_not_found() -> None:
+    text = "word " * 50 + "monkey keyboard key " + "word " * 50
+    assert excerpt(text, 40, "key").startswith("…key word")
