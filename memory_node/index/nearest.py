@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from memory_node.index.view import WHOLE, RowFilter, Slots, View
 
 _STEPS = 3  # k * 4, * 32 and * 256 rows of the tree, then every row
-FEW = 16  # rows in the circle, or of the kinds, for each that is wanted, up to which looking at all of them costs less than the tree
+FEW = 16  # rows in the circle, or of the kinds, for each that is wanted, up to which all of them are looked at
 RARE = 1 / 16  # share of rows that pass, wherever they lie, below which the tree would have to give too many
 
 
