@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from memory_node.graph import Entity, Gist, Kind, Pose
 from memory_node.storage import entities as entity_rows
@@ -15,13 +15,11 @@ from memory_node.tools import summaries
 from memory_node.tools.arguments import LONGEST_SPAN, checked_amount
 from memory_node.tools.body_status import latest_readings
 from memory_node.tools.context import ToolContext
-from memory_node.tools.results import BodyReading, ContextResult, Match
+from memory_node.tools.results import ContextResult, Match
 from memory_node.tools.wording import Wording, bearing, duration, point, shortened
 
 if TYPE_CHECKING:
     import sqlite3
-
-    from memory_node.retrieval.filters import Resolved
 
 RADIUS = 3.0
 RECENT_MINUTES = 5.0
@@ -30,16 +28,19 @@ SHOWN = 10
 """Most results of each kind."""
 LONGEST = 1450
 """Characters of the text."""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class _Around:
-    """What is near a pose, and how many more entities and observations, and gists, there are."""
+class _Found:
+    """What is near a pose and what was lately, and how many more entities and observations, and gists, there are."""
 
     entities: tuple[Entity, ...] = ()
-    observations: tuple[Match, ...] = ()
+    nearby: tuple[Match, ...] = ()
+    recent: tuple[Match, ...] = ()
     gists: tuple[Gist, ...] = ()
     more: int = 0
+    more_recent: int = 0
     more_gists: int = 0
 
 
@@ -56,78 +57,72 @@ def get_current_context(context: ToolContext, radius: float = 0.0, recent_minute
     minutes = min(checked_amount(recent_minutes, "recent_minutes", RECENT_MINUTES), LONGEST_SPAN)
     now, pose = context.now_ns(), context.pose()
     with context.db.read() as conn:
-        resolved = context.resolve(None, (Kind.OBSERVATION,))
-        around = _around(context, conn, pose, radius, resolved) if pose else _Around()
-        recent, more_recent = _recent(context, conn, now - round(minutes * 60 * SECOND), resolved)
+        found = _found(context, conn, pose, radius, now - round(minutes * 60 * SECOND))
     result = ContextResult(
         position=pose.position if pose else None,
         frame=pose.frame if pose else context.frame,
         position_stamp=pose.stamp if pose else None,
         position_age=(now - pose.stamp) / SECOND if pose else None,
         heading=pose.yaw if pose else None,
-        nearby=around.observations,
-        recent=recent,
-        gists=around.gists,
-        entities=around.entities,
+        nearby=found.nearby,
+        recent=found.recent,
+        gists=found.gists,
+        entities=found.entities,
         body=latest_readings(context),
     )
     told: tuple[Entity | Match | Gist, ...] = (*result.entities, *result.nearby, *result.recent, *result.gists)
     context.note_recall(dict.fromkeys(one.id for one in told))
-    return replace(result, text=_Text(context, result, pose, around, more_recent).lines(radius, minutes))
+    return replace(result, text=_Text(context, result, pose, found).lines(radius, minutes))
 
 
-def _around(
-    context: ToolContext, conn: sqlite3.Connection, pose: Pose, radius: float, resolved: Resolved
-) -> _Around:
+def _found(context: ToolContext, conn: sqlite3.Connection, pose: Pose | None, radius: float, since: int) -> _Found:
+    resolved = context.resolve(None, (Kind.OBSERVATION,))
+    late = context.searcher.said_lately(replace(resolved, after=since), SHOWN)
+    if pose is None:
+        (recent,) = as_matches.of_digests(conn, late)
+        return _Found(recent=recent, more_recent=late.more)
     here = pose.position[:2]
-    found = context.searcher.said_near(here, radius, SHOWN, resolved)
-    entities = tuple(entity_rows.get_many(conn, found.things))
+    near = context.searcher.said_near(here, radius, SHOWN, resolved)
+    nearby, recent = as_matches.of_digests(conn, near, late)
+    entities = tuple(entity_rows.get_many(conn, near.things))
     around = summaries.around(context, conn, here, radius, resolved)
-    return _Around(
+    return _Found(
         entities=entities,
-        observations=as_matches.of_digest(conn, found.said),
+        nearby=nearby,
+        recent=recent,
         gists=tuple(gist_rows.get_many(conn, list(around)[:SHOWN])),
-        more=found.more_things + len(found.things) - len(entities) + found.more,
+        more=near.more_things + len(near.things) - len(entities) + near.more,
+        more_recent=late.more,
         more_gists=max(0, len(around) - SHOWN),
     )
-
-
-def _recent(
-    context: ToolContext, conn: sqlite3.Connection, since: int, resolved: Resolved
-) -> tuple[tuple[Match, ...], int]:
-    """What was said lately, and how many more texts were."""
-    found = context.searcher.said_lately(replace(resolved, after=since), SHOWN)
-    return as_matches.of_digest(conn, found.said), found.more
 
 
 class _Text:
     """The context in words, every section with its share of the room."""
 
-    def __init__(
-        self, context: ToolContext, result: ContextResult, pose: Pose | None, around: _Around, more_recent: int
-    ) -> None:
+    def __init__(self, context: ToolContext, result: ContextResult, pose: Pose | None, found: _Found) -> None:
         self.words = Wording(context.now_ns(), context.settings.time_zone)
         self.result = result
         self.pose = pose
-        self.around = around
-        self.more_recent = more_recent
+        self.found = found
         self.stale_after = context.settings.stale_after
 
     def lines(self, radius: float, minutes: float) -> str:
-        result, around = self.result, self.around
-        near = [*map(self._entity, result.entities), *map(self._match, result.nearby)]
-        recent = [self._match(match, timed=True) for match in result.recent]
+        found = self.found
         # Shares of the room, so that a full section leaves the others their own; what one does not need is the next's.
-        sections = (
-            (f"Near (within {radius:.1f} m):" if radius < 1e6 else "Anywhere:", near, around.more, 480),
-            ("Summaries of this place:", [self._gist(gist) for gist in result.gists], around.more_gists, 240),
-            (f"Last {duration(minutes * 60)}:", recent, self.more_recent, 330),
-            ("Body:", [self._reading(reading) for reading in result.body], 0, 220),
-        )
+        sections: tuple[tuple[str, Sequence[Any], Callable[[Any], str], int, int], ...] = (
+            (
+                f"Near (within {radius:.1f} m):" if radius < 1e6 else "Anywhere:",
+                (*found.entities, *found.nearby), self._near, found.more, 480,
+            ),
+            ("Summaries of this place:", found.gists, self._gist, found.more_gists, 240),
+            (f"Last {duration(minutes * 60)}:", found.recent, self._late, found.more_recent, 330),
+            ("Body:", self.result.body, self.words.reading, 0, 220),
+        )  # fmt: skip
         parts = [self._position()]
         spare = 0
-        for title, lines, more, room in sections:
-            parts.append(_section(title, lines, more, room + spare))
+        for title, things, say, more, room in sections:
+            parts.append(_section(title, things, say, more, room + spare))
             spare = max(0, room + spare - len(parts[-1]))
         return "\n".join(parts)[:LONGEST]
 
@@ -146,35 +141,44 @@ class _Text:
         seen = f"seen {self.words.when_short(entity.last_seen)}, confidence {entity.confidence:.2f}"
         return ", ".join([f"#{entity.id} {shortened(entity.name, 40)}", place, seen, *marks])
 
-    def _match(self, match: Match, timed: bool = False) -> str:
-        parts = [f'#{match.id} [{shortened(match.layer, 40)}] "{shortened(match.text, 60)}"']
-        if not timed and self.pose is not None and match.position is not None:
-            where = bearing(self.pose, match.position)
-            parts.append(where if match.position_source == "measured" else f"seen from {where}")
-        parts.append(self.words.when_short(match.last_stamp))
+    def _near(self, one: Entity | Match) -> str:
+        if isinstance(one, Entity):
+            return self._entity(one)
+        parts = [self._said(one)]
+        if self.pose is not None and one.position is not None:
+            where = bearing(self.pose, one.position)
+            parts.append(where if one.position_source == "measured" else f"seen from {where}")
+        return ", ".join([*parts, *self._when(one)])
+
+    def _late(self, match: Match) -> str:
+        return ", ".join([self._said(match), *self._when(match)])
+
+    def _said(self, match: Match) -> str:
+        return f'#{match.id} [{shortened(match.layer, 40)}] "{shortened(match.text, 60)}"'
+
+    def _when(self, match: Match) -> list[str]:
+        parts = [self.words.when_short(match.last_stamp)]
         if match.repeats > 1:
             parts.append(f"{match.repeats} times")
         if match.confidence < 0.995:
             parts.append(f"confidence {match.confidence:.2f}")
-        return ", ".join(parts)
+        return parts
 
     def _gist(self, gist: Gist) -> str:
         return f'#{gist.id} "{shortened(gist.text, 80)}", {self.words.when_short(gist.end)}'
 
-    def _reading(self, reading: BodyReading) -> str:
-        return self.words.reading(reading)
 
-
-def _section(title: str, lines: Sequence[str], more: int, room: int) -> str:
-    """Title and lines; those without room are counted with the `more` that there are."""
-    if not lines:
+def _section(title: str, things: Sequence[T], say: Callable[[T], str], more: int, room: int) -> str:
+    """Title and lines; things without room are counted with the `more` that there are, and not put in words."""
+    if not things:
         return f"{title} nothing."
     kept = [title]
     left = room - len(title) - 12
-    for number, line in enumerate(lines):
+    for number, thing in enumerate(things):
+        line = say(thing)
         left -= len(line) + 3
         if left < 0 and number:
-            more += len(lines) - number
+            more += len(things) - number
             break
         kept.append(f"- {line}")
     return "\n".join([*kept, f"- {more} more"] if more else kept)

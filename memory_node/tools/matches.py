@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from memory_node.graph import Gist, Kind, Node
@@ -12,7 +12,7 @@ from memory_node.tools.results import Match
 if TYPE_CHECKING:
     import sqlite3
 
-    from memory_node.retrieval.digest import Said
+    from memory_node.retrieval.digest import Digest
     from memory_node.retrieval.ranking import Ranked
 
 
@@ -47,16 +47,18 @@ def of_near(conn: sqlite3.Connection, near: Iterable[tuple[int, float]]) -> tupl
     return tuple(of_node(node, distances[node.id]) for node in nodes.fetch(conn, distances))
 
 
-def of_digest(conn: sqlite3.Connection, said: Sequence[Said]) -> tuple[Match, ...]:
-    """Each text once, as a match of the row that comes first, with the count and the span of all its rows."""
-    rows = {node.id: node for node in nodes.fetch(conn, [one.node_id for one in said])}
-    return tuple(
-        _match(
-            rows[one.node_id], stamp=one.first, last_stamp=one.last, repeats=one.count, distance=one.distance
+def of_digests(conn: sqlite3.Connection, *digests: Digest) -> list[tuple[Match, ...]]:
+    """Each text of each digest once, as a match of the row that comes first, with count and span of all its rows."""
+    ids = dict.fromkeys(one.node_id for digest in digests for one in digest.said)
+    rows = {node.id: node for node in nodes.fetch(conn, ids)}
+    return [
+        tuple(
+            _match(rows[one.node_id], stamp=one.first, last_stamp=one.last, repeats=one.count, distance=one.distance)
+            for one in digest.said
+            if one.node_id in rows
         )
-        for one in said
-        if one.node_id in rows
-    )
+        for digest in digests
+    ]
 
 
 def ranked_gists(conn: sqlite3.Connection, answers: Iterable[Ranked]) -> tuple[Gist, ...]:
