@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from memory_node.graph import Entity
+    from memory_node.storage.told import Told
 
 REACH = 4.0
 """m: mean distance at which two groups of evidence are one place."""
@@ -55,6 +56,20 @@ class Evidence:
     frames: NDArray[np.object_]
     map_names: NDArray[np.object_]
     labels: NDArray[np.object_]
+
+    @classmethod
+    def of_rows(cls, rows: Told, relevance: NDArray[np.float64]) -> Evidence:
+        """Those rows that are of some relevance (N,), which is less where they are doubted."""
+        evidence = cls(
+            ids=np.array(rows.ids, dtype=np.int64), positions=np.array([rows.x, rows.y, rows.z], dtype=np.float64).T,
+            measured=np.array(rows.sources, dtype=np.int64) == PositionSource.MEASURED,
+            relevance=relevance * np.array(rows.confidence, dtype=np.float64),
+            first_seen=np.array(rows.first_seen, dtype=np.int64), last_seen=np.array(rows.last_seen, dtype=np.int64),
+            support=np.array(rows.repeats, dtype=np.int64), radii=np.array(rows.radii, dtype=np.float64),
+            maps=np.array(rows.maps, dtype=np.int64), frames=np.array(rows.frames, dtype=object),
+            map_names=np.array(rows.map_names, dtype=object), labels=np.array(rows.texts, dtype=object),
+        )  # fmt: skip
+        return evidence if (relevance > 0.0).all() else evidence.where(relevance > 0.0)
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -29,7 +29,7 @@ SELECT e.id, e.label, n.x, n.y, n.z, n.position_source, e.weight, e.stddev, n.st
        n.session_id
 FROM entity AS e JOIN node AS n ON n.id = e.id
 """
-_HISTORY = 10
+HISTORY = 10
 """Earlier places that an entity is told with."""
 _EDITS = "entity_edits"
 _SHOWN_BY = "layers_of_label:"
@@ -231,7 +231,7 @@ def get(conn: sqlite3.Connection, id_: int) -> Entity | None:
 
 
 def get_many(
-    conn: sqlite3.Connection, ids: Iterable[int], scores: Mapping[int, float] | None = None, history: int = _HISTORY
+    conn: sqlite3.Connection, ids: Iterable[int], scores: Mapping[int, float] | None = None, history: int = HISTORY
 ) -> list[Entity]:
     """Return entities in the order of ids; ids that are no entity, or merged, are left out.
 
@@ -240,6 +240,8 @@ def get_many(
         history: earlier places that each comes with, the newest.
     """
     wanted, scores = list(ids), scores or {}
+    if not wanted:
+        return []
     sql = f"{_SELECT} WHERE e.merged_into = 0 AND e.id IN (SELECT value FROM json_each(?))"
     rows = conn.execute(sql, (id_table(wanted),)).fetchall()
     elsewhere = [row[0] for row in rows if row[17]]

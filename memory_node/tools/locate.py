@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from memory_node.errors import InvalidArgument
-from memory_node.graph import NO_ID, EdgeType, Entity, Filter, Kind, Place, PositionSource
+from memory_node.graph import NO_ID, EdgeType, Entity, Filter, Kind, Place
 from memory_node.ingest.association import normalise_label
 from memory_node.ingest.entity_table import ELSEWHERE
 from memory_node.ingest.presence import CONFIRMED
@@ -19,7 +19,7 @@ from memory_node.retrieval.findings import Findings
 from memory_node.retrieval.places import Clusters, Evidence, Scored
 from memory_node.retrieval.thresholds import Thresholds
 from memory_node.storage import edges, entities, texts
-from memory_node.storage.told import Told, told
+from memory_node.storage.told import told
 from memory_node.storage.vectors import of_texts
 from memory_node.tools.arguments import checked_query
 from memory_node.tools.asking import remark
@@ -85,7 +85,7 @@ class Located(NamedTuple):
     Attributes:
         place: the likeliest, None where nothing was found. alternatives: other ones, best first.
         best: all these as they were ranked. more: how many there are beside them.
-        message: what part meaning had.
+        message: what part meaning had. things: the entities that were read, with LEFT earlier places.
     """
 
     place: Place | None
@@ -93,6 +93,7 @@ class Located(NamedTuple):
     best: Sequence[Scored]
     more: int
     message: str
+    things: Sequence[Entity] = ()
 
 
 def locate(context: ToolContext, concept: str, filter: Filter | None = None) -> LocateResult:
@@ -141,11 +142,12 @@ def find(context: ToolContext, asked: str, resolved: Resolved, seen: Findings | 
         clusters = places.clusters(_texts(context, conn, question, known))
         spoken = _elsewhere(clusters, things)
         halflife = context.settings.recency_halflife
-        named = _named(conn, things, clusters.last_seen[spoken], halflife)
+        read, fits = _read(conn, things, clusters.last_seen[spoken], halflife)
         more = _more(conn, things)
+    named = [place for one in read for place in _places(one, fits[one.id]) if not _doubted(one)]
     best = _best(named, clusters, spoken, halflife)
     more += len(named) + len(spoken) - len(best)
-    return _located(context, best, remark(context, vector, []), more)
+    return _located(context, best, remark(context, vector, []), more, read)
 
 
 def _by_id(context: ToolContext, row: Node | None) -> Located:
@@ -157,12 +159,14 @@ def _by_id(context: ToolContext, row: Node | None) -> Located:
     elif row is not None and row.position is not None:
         with context.db.read() as conn:
             rows = told(conn, [row.id], 1)
-        clusters = places.clusters(_evidence(rows, np.ones(len(rows.ids))))
+        clusters = places.clusters(Evidence.of_rows(rows, np.ones(len(rows.ids))))
         found = [_shown(clusters, number) for number in range(len(clusters))]
     return _located(context, places.ranked(found, context.settings.recency_halflife), "")
 
 
-def _located(context: ToolContext, ranked: Sequence[Scored], message: str, more: int = 0) -> Located:
+def _located(
+    context: ToolContext, ranked: Sequence[Scored], message: str, more: int = 0, things: Sequence[Entity] = ()
+) -> Located:
     """The best of what was found; more: how many places there are beside those ranked."""
     best = ranked[:BEST]
     used = {id_ for scored in best for id_ in (*scored.ids, scored.place.entity_id)}
@@ -173,6 +177,7 @@ def _located(context: ToolContext, ranked: Sequence[Scored], message: str, more:
         best=best,
         more=len(ranked) - len(best) + more,
         message=message,
+        things=things,
     )
 
 
@@ -201,26 +206,28 @@ def _things(context: ToolContext, conn: sqlite3.Connection, question: _Question,
     return things.where(~unknown) if unknown.any() else things
 
 
-def _named(conn: sqlite3.Connection, things: Things, spoken: NDArray[np.int64], halflife: float) -> list[Scored]:
-    """Places of the entities that may be among the best, BEST at most, and the earlier places of those that moved.
+def _read(
+    conn: sqlite3.Connection, things: Things, spoken: NDArray[np.int64], halflife: float
+) -> tuple[list[Entity], dict[int, float]]:
+    """The entities whose places may be among the best, BEST at most, and how well their labels fit.
 
     Args:
         spoken: when the places that texts speak of were last seen (ns).
     """
     if not len(things):
-        return []
+        return [], {}
     newest = max(int(spoken.max(initial=0)), int(things.last_seen.max()))
     scores = places.scores(things.fits * things.confidence, things.last_seen, newest, halflife)
+    best = np.arange(len(scores))
     if len(scores) > BEST:  # few of many are put in order
-        high = np.flatnonzero(scores >= np.partition(scores, -BEST)[-BEST])
-        things, scores = things.where(high), scores[high]
-    best = np.lexsort((things.ids, -things.last_seen, -scores))[:BEST]
+        best = np.flatnonzero(scores >= np.partition(scores, -BEST)[-BEST])
+    best = best[np.lexsort((things.ids[best], -things.last_seen[best], -scores[best]))[:BEST]]
     fits = dict(zip(things.ids[best].tolist(), things.fits[best].tolist(), strict=True))
-    found: list[Scored] = []
-    for entity in entities.get_many(conn, fits, history=LEFT):
-        if not entity.tentative or entity.confidence >= FADED:
-            found += _places(entity, fits[entity.id])
-    return found
+    return entities.get_many(conn, fits, history=LEFT), fits
+
+
+def _doubted(entity: Entity) -> bool:
+    return entity.tentative and entity.confidence < FADED
 
 
 def _more(conn: sqlite3.Connection, things: Things) -> int:
@@ -265,7 +272,7 @@ def _texts(context: ToolContext, conn: sqlite3.Connection, question: _Question, 
     """Evidence of observations and gists that speak of the concept; sightings of the entities at hand are no more."""
     kinds = tuple(kind for kind in question.resolved.kinds if kind in (int(Kind.OBSERVATION), int(Kind.GIST)))
     if not kinds:
-        return _evidence(told(conn, [], 0), np.empty(0))
+        return Evidence.of_rows(told(conn, [], 0), np.empty(0))
     resolved = replace(question.resolved, kinds=kinds)
     relevance: dict[int, float] = {}
     for words in concepts.names(question.concept)[:NAMES]:
@@ -283,7 +290,7 @@ def _texts(context: ToolContext, conn: sqlite3.Connection, question: _Question, 
     rows = told(conn, sorted(relevance, key=lambda id_: (-relevance[id_], -id_)), places.MOST)
     said = [(text, relevance[id_]) for text, id_ in zip(rows.texts, rows.ids, strict=True)]
     judged = {one: _judged(question, *one) for one in set(said)}
-    return _evidence(rows, np.array([judged[one] for one in said], dtype=np.float64))
+    return Evidence.of_rows(rows, np.array([judged[one] for one in said], dtype=np.float64))
 
 
 def _meant(
@@ -345,20 +352,6 @@ def _judged(question: _Question, text: str, relevance: float) -> float:
     if len(label.split()) > SHORT:
         return relevance
     return naming.fit(question.concept, label, relevance, question.least.label)
-
-
-def _evidence(rows: Told, relevance: NDArray[np.float64]) -> Evidence:
-    """Rows of some relevance as evidence."""
-    evidence = Evidence(
-        ids=np.array(rows.ids, dtype=np.int64), positions=np.array([rows.x, rows.y, rows.z], dtype=np.float64).T,
-        measured=np.array(rows.sources, dtype=np.int64) == PositionSource.MEASURED,
-        relevance=relevance * np.array(rows.confidence, dtype=np.float64),
-        first_seen=np.array(rows.first_seen, dtype=np.int64), last_seen=np.array(rows.last_seen, dtype=np.int64),
-        support=np.array(rows.repeats, dtype=np.int64), radii=np.array(rows.radii, dtype=np.float64),
-        maps=np.array(rows.maps, dtype=np.int64), frames=np.array(rows.frames, dtype=object),
-        map_names=np.array(rows.map_names, dtype=object), labels=np.array(rows.texts, dtype=object),
-    )  # fmt: skip
-    return evidence if (relevance > 0.0).all() else evidence.where(relevance > 0.0)
 
 
 def _elsewhere(spoken: Clusters, things: Things) -> NDArray[np.int64]:

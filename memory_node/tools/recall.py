@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -150,7 +150,7 @@ def _found(
     return _Found(
         matches=tuple(map(as_matches.of_ranked, matches)),
         gists=tuple(summaries[: asked.limit]),
-        entities=tuple(entities.get_many(conn, told)),
+        entities=_entities(conn, told, place.things),
         more_matches=more._replace(at_least=more.at_least or cut),
         more_gists=_More(max(0, len(summaries) - asked.limit), cut),
         more_entities=_More(len(things) - len(told), cut or len(place.alternatives) >= ALTERNATIVES),
@@ -188,14 +188,20 @@ def _things(conn: sqlite3.Connection, answers: Sequence[Ranked], place: Located)
     """Ids of the entities at the places, the likeliest first, and of those among the answers; with their relevance."""
     things: dict[int, float] = {}
     there = [one for one in (place.place, *place.alternatives) if one is not None and one.entity_id]
-    names = identity.resolve_many(conn, [one.entity_id for one in there])
-    for one in there:
-        if id_ := names.get(one.entity_id):
-            things[id_] = max(one.confidence, things.get(id_, 0.0))
-    for answer in answers:
-        if answer.node.kind is Kind.ENTITY:
-            things[answer.node.id] = max(answer.score, things.get(answer.node.id, 0.0))
+    found = [(one.entity_id, one.confidence) for one in there]
+    found += [(answer.node.id, answer.score) for answer in answers if answer.node.kind is Kind.ENTITY]
+    names = identity.resolve_many(conn, [id_ for id_, _ in found])
+    for known_as, relevance in found:
+        if id_ := names.get(known_as):
+            things[id_] = max(relevance, things.get(id_, 0.0))
     return things
+
+
+def _entities(conn: sqlite3.Connection, ids: Collection[int], read: Iterable[Entity]) -> tuple[Entity, ...]:
+    """Entities in the order of ids, most of which `locate` has read, with more earlier places than are told."""
+    known = {one.id: replace(one, history=one.history[: entities.HISTORY]) for one in read}
+    known |= {one.id: one for one in entities.get_many(conn, [id_ for id_ in ids if id_ not in known])}
+    return tuple(known[id_] for id_ in ids if id_ in known)
 
 
 def _matches(
