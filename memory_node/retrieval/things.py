@@ -3,46 +3,73 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memory_node.graph import Kind
-from memory_node.index.view import RowFilter, View
+from memory_node.index.columns import Columns
+from memory_node.index.view import RowFilter, Slots, View
 
 Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
 class Things:
-    """Entities, one a place of every array.
+    """Entities, one a place of every array; a column is read when it is asked for.
 
     Attributes:
-        ids, names: of the entity and of its text, which is its label.
+        columns, slots: of the row table, and where in it each is.
         fits: how well the label names what is asked for, 0..1.
-        last_seen: ns.
-        confidence: 0..1.
-        positions: (N, 3) m; NaN where unknown.
-        maps: ids of maps.
-        sightings: how often each was seen.
     """
 
-    ids: NDArray[np.int64]
-    names: NDArray[np.int64]
+    columns: Columns
+    slots: Slots
     fits: NDArray[np.float64]
-    last_seen: NDArray[np.int64]
-    confidence: NDArray[np.float64]
-    positions: NDArray[np.float64]
-    maps: NDArray[np.int16]
-    sightings: NDArray[np.uint32]
 
     def __len__(self) -> int:
-        return len(self.ids)
+        return len(self.slots)
 
     def where(self, wanted: Flags | NDArray[np.int64]) -> Things:
         """Those that are wanted: flags (N,), or places in the order that is wanted."""
-        return replace(self, **{field.name: getattr(self, field.name)[wanted] for field in fields(self)})
+        return Things(self.columns, self.slots[wanted], self.fits[wanted])
+
+    @cached_property
+    def ids(self) -> NDArray[np.int64]:
+        """Ids of the entities."""
+        return self.columns["id"][self.slots]
+
+    @property
+    def names(self) -> NDArray[np.uint32]:
+        """Ids of their texts, which are their labels."""
+        return self.columns["text"][self.slots]
+
+    @cached_property
+    def last_seen(self) -> NDArray[np.int64]:
+        """When each was last seen (ns)."""
+        return self.columns["last_stamp"][self.slots]
+
+    @cached_property
+    def confidence(self) -> NDArray[np.float64]:
+        """How sure each is, 0..1."""
+        return self.columns["confidence"][self.slots]
+
+    @cached_property
+    def positions(self) -> NDArray[np.float64]:
+        """(N, 3) m; NaN where unknown."""
+        return np.stack([self.columns[axis][self.slots] for axis in "xyz"], axis=1)
+
+    @cached_property
+    def maps(self) -> NDArray[np.int16]:
+        """Ids of their maps."""
+        return self.columns["map"][self.slots]
+
+    @cached_property
+    def sightings(self) -> NDArray[np.uint32]:
+        """How often each was seen."""
+        return self.columns["repeats"][self.slots]
 
 
 def select(view: View, rows: RowFilter, fits: Mapping[int, float] | None) -> Things:
@@ -54,14 +81,9 @@ def select(view: View, rows: RowFilter, fits: Mapping[int, float] | None) -> Thi
     columns = view.columns
     slots = view.select(rows) if fits is None else view.slots_of_texts(np.fromiter(fits, np.int64, len(fits)))
     slots = slots[columns["kind"][slots] == Kind.ENTITY]
+    if fits is None:
+        return Things(columns, slots, np.ones(len(slots)))
     slots = slots[view.passes(rows, slots)]
-    names = columns["text"][slots].astype(np.int64)
-    scores = np.ones(len(slots))
-    if fits is not None:
-        known = sorted(fits)
-        scores = np.array([fits[name] for name in known], dtype=np.float64)[np.searchsorted(known, names)]
-    return Things(
-        ids=columns["id"][slots], names=names, fits=scores, last_seen=columns["last_stamp"][slots],
-        confidence=columns["confidence"][slots], maps=columns["map"][slots], sightings=columns["repeats"][slots],
-        positions=np.stack([columns[axis][slots] for axis in "xyz"], axis=1),
-    )  # fmt: skip
+    known = sorted(fits)
+    names = np.searchsorted(known, columns["text"][slots])
+    return Things(columns, slots, np.array([fits[name] for name in known], dtype=np.float64)[names])

@@ -12,7 +12,7 @@ def id_table(ids: Iterable[int]) -> str:
     Bind it to `json_each(?)`: `WHERE id IN (SELECT value FROM json_each(?))`, or `FROM json_each(?) AS given CROSS JOIN
     node ON node.id = given.value`, which keeps the order of ids. NumPy integers are welcome.
     """
-    return str([int(i) for i in ids])
+    return str(list(map(int, ids)))
 
 
 def next_rowid(conn: sqlite3.Connection, table: str) -> int:

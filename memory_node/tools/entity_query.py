@@ -116,7 +116,8 @@ def _head(conn: sqlite3.Connection, asked: str, things: Things) -> str:
     about = f' named "{shortened(asked, 80)}"' if asked else ""
     if not len(things):
         return f"No entity{about} is known."
-    known = entities.tally(conn, things.ids.tolist())
+    names = things.names
+    known = entities.tally(conn, things.ids.tolist(), one_label=bool((names == names[0]).all()))
     there, tentative, missing = (sum(counts) for counts in zip(*known.values(), strict=True))
     most = [(label, counts.there) for label, counts in known.items() if counts.there][:MOST_NAMES]
     kinds = ": " + ", ".join(f"{number} {shortened(label, 40)}" for label, number in most) if len(most) > 1 else ""
