@@ -69,7 +69,7 @@ def fit(concept: str, label: str, cosine: float | None, threshold: float) -> flo
         concept, label: normalised. cosine: of both, None when it isn't known. threshold: least cosine that is believed.
     """
     said = fit_of_words(concept, label)
-    return _fit_of_meaning(concept, label, cosine, threshold) if said is None else said
+    return fit_of_meaning(concept, label, cosine, threshold) if said is None else said
 
 
 def fit_of_words(concept: str, label: str) -> float | None:
@@ -96,9 +96,10 @@ def fit_of_words(concept: str, label: str) -> float | None:
     return KIND_OF if asked & concepts.things(_head(label)) else None
 
 
-def _fit_of_meaning(concept: str, label: str, cosine: float | None, threshold: float) -> float:
+def fit_of_meaning(concept: str, label: str, cosine: float | None, threshold: float) -> float:
+    """Return what `fit` does where it is the cosine that decides."""
     if bare := _without_number(concept, label):
-        return min(KIND_OF, _fit_of_meaning(concept, bare, cosine, threshold))
+        return min(KIND_OF, fit_of_meaning(concept, bare, cosine, threshold))
     more, of_label = _more_said(concept, label)
     if more:
         return KIND_OF if _is_kind(of_label, cosine, threshold + SURER) else 0.0

@@ -110,7 +110,7 @@ def locate(context: ToolContext, concept: str, filter: Filter | None = None) -> 
     asked = checked_query(concept, "concept")
     if not naming.concept_of(asked):
         raise InvalidArgument("concept", "must not be blank")
-    found = find(context, asked, context.resolve(filter, KINDS))
+    found = find(context, asked, context.resolve(filter, KINDS), whole=True)
     return LocateResult(
         message=found.message,
         text=_text(context, asked, found) + (f" ({found.message})" if found.message else ""),
@@ -120,11 +120,18 @@ def locate(context: ToolContext, concept: str, filter: Filter | None = None) -> 
     )
 
 
-def find(context: ToolContext, asked: str, resolved: Resolved, seen: Findings | None = None) -> Located:
+def find(
+    context: ToolContext,
+    asked: str,
+    resolved: Resolved,
+    seen: Findings | None = None,
+    whole: bool = False,
+) -> Located:
     """Return the places of something as `locate` tells them.
 
     Args:
         asked: checked, with a concept in it. seen: what was found already of a question.
+        whole: with message, and more counted, which cost something.
     """
     name = naming.concept_of(asked)
     id_ = id_in(asked)
@@ -143,11 +150,11 @@ def find(context: ToolContext, asked: str, resolved: Resolved, seen: Findings | 
         spoken = _elsewhere(clusters, things)
         halflife = context.settings.recency_halflife
         read, fits = _read(conn, things, clusters.last_seen[spoken], halflife)
-        more = _more(conn, things)
+        more = _more(conn, things) if whole else 0
     named = [place for one in read for place in _places(one, fits[one.id]) if not _doubted(one)]
     best = _best(named, clusters, spoken, halflife)
     more += len(named) + len(spoken) - len(best)
-    return _located(context, best, remark(context, vector, []), more, read)
+    return _located(context, best, remark(context, vector, []) if whole else "", more, read)
 
 
 def _by_id(context: ToolContext, row: Node | None) -> Located:
@@ -193,7 +200,8 @@ def _fits(context: ToolContext, question: _Question) -> dict[str, float]:
         compared = unsaid if concepts.things(concept) else said
         plain = naming.cosines(conn, context.searcher.model, question.vector, compared) if unsaid else {}
     cosines = naming.sharpened(context.embed_names, concept, plain)
-    fits = {label: naming.fit(concept, label, cosines.get(label), question.least.label) for label in unsaid}
+    least = question.least.label
+    fits = {label: naming.fit_of_meaning(concept, label, cosines.get(label), least) for label in unsaid}
     return {label: fit for label, fit in {**said, **fits}.items() if fit}
 
 
