@@ -63,11 +63,11 @@ def fold_newest(view: View, rows: RowFilter, groups: Sequence[Sequence[int]], mo
     for _ in range(most):
         if not len(slots):
             break
-        begins = _begins(of)
-        leads = slots[begins]
-        alike = _alike(view, slots, np.repeat(leads, np.diff(begins, append=len(of))))
+        first_of_group = np.concatenate([[True], of[1:] != of[:-1]])
+        leads = slots[first_of_group]
+        alike = _alike(view, slots, leads[np.cumsum(first_of_group) - 1])
         same = slots[alike]
-        begins = _begins(of[alike])  # of as many groups: each lead is like itself
+        begins = np.flatnonzero(first_of_group[alike])  # of as many groups: each lead is like itself
         ids, last = columns["id"][leads].tolist(), columns["last_stamp"][leads].tolist()
         counts = np.add.reduceat(columns["repeats"][same], begins, dtype=np.int64).tolist()
         first = np.minimum.reduceat(columns["stamp"][same], begins).tolist()
@@ -75,11 +75,6 @@ def fold_newest(view: View, rows: RowFilter, groups: Sequence[Sequence[int]], mo
             folds[group].append(Fold(*parts))
         slots, of = slots[~alike], of[~alike]
     return folds
-
-
-def _begins(groups: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where each group begins among rows ordered by group."""
-    return np.flatnonzero(np.diff(groups, prepend=-1))
 
 
 def fold_nearest(view: View, rows: RowFilter, ids: Sequence[int], moment: int, most: int) -> list[Fold]:

@@ -253,7 +253,7 @@ def _spots(
     best = np.zeros(count)
     np.maximum.at(best, numbers, evidence.relevance)
     weights = np.exp((evidence.relevance - best[numbers]) / SHARPNESS) * np.log1p(evidence.support)
-    one, other = np.nonzero(numbers[:, None] == numbers)
+    one, other = np.divmod(np.flatnonzero(numbers[:, None] == numbers), max(1, len(points)))
     density = np.bincount(one, _kernel(distances[one, other] ** 2) * weights[other], len(points))
     spots: NDArray[np.float64] = np.empty((count, 3))
     rising = np.argsort(density, kind="stable")

@@ -372,7 +372,8 @@ def _elsewhere(spoken: Clusters, things: Things) -> NDArray[np.int64]:
 
     reach = SAME_PLACE + spoken.radii
     squares = cdist(spoken.positions[:, :2], things.positions[:, :2], "sqeuclidean")
-    one, thing = np.nonzero(squares <= reach[:, None] ** 2)
+    # `np.nonzero` takes ten times as long.
+    one, thing = np.divmod(np.flatnonzero(squares <= reach[:, None] ** 2), max(1, len(things)))
     same = spoken.evidence.maps[spoken.leads[one]] == things.maps[thing]
     same &= (things.confidence[thing] >= CONFIRMED) | (spoken.last_seen[one] <= things.last_seen[thing])
     told_of = np.zeros(len(spoken), dtype=bool)
