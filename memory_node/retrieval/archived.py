@@ -46,5 +46,5 @@ def _conditions(resolved: Resolved) -> tuple[str, list[object]]:
     if resolved.center is not None and resolved.radius is not None:
         squares = " + ".join(f"({axis} - ?) * ({axis} - ?)" for axis in "xyz"[: len(resolved.center)])
         both: list[object] = [value for value in resolved.center for _ in range(2)]
-        terms.append((f"{squares} <= ?", [*both, resolved.radius**2]))
+        terms.append((f"{squares} <= ?", [*both, resolved.radius * resolved.radius]))
     return " AND ".join(term for term, _ in terms), [value for _, values in terms for value in values]

@@ -78,6 +78,14 @@ def test_the_filter_holds_and_readings_of_the_body_stay_out(morning: Memory) -> 
         assert id_ not in {match.id for match in morning.semantic_search(f"#{id_}").matches}
 
 
+def test_a_region_may_be_as_wide_as_numbers_go(morning: Memory) -> None:
+    (fern,) = morning.temporal_query(Filter(layers=("scene",)), limit=1).matches
+    everywhere = Filter(center=(0.0, 0.0), radius=1e300)
+    assert [match.id for match in morning.semantic_search(f"#{fern.id}", filter=everywhere).matches] == [fern.id]
+    place = morning.locate(f"#{fern.id}", everywhere).place
+    assert place is not None and place.position == fern.position
+
+
 @pytest.mark.parametrize("asked", ["#0", "#99999", "#999999999999999999"])
 def test_of_an_id_that_is_not_there_nothing_is_known(morning: Memory, asked: str) -> None:
     found = morning.semantic_search(asked)
