@@ -19,6 +19,7 @@ from memory_node.retrieval.folding import Fold, fold, fold_nearest, fold_newest
 from memory_node.retrieval.groups import Group
 from memory_node.retrieval.lexicon import Lexicon
 from memory_node.retrieval.plan import Plan
+from memory_node.retrieval.reach import Reach
 from memory_node.retrieval.things import Things
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ class Searcher:
         self._db = db
         self._projections = projections
         self._lexicon = Lexicon()
+        self.reach = Reach()
 
     @property
     def model(self) -> Model | None:

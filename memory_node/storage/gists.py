@@ -131,10 +131,9 @@ def holding(conn: sqlite3.Connection, apart: Mapping[int, float], slack: float, 
     return [row[0] for row in conn.execute(sql, (json.dumps(apart), slack, map_name, most))]
 
 
-def radii(conn: sqlite3.Connection, ids: Iterable[int]) -> dict[int, float]:
-    """Return the radius (m) of each of the ids that is a gist."""
-    sql = "SELECT id, radius FROM gist WHERE id IN (SELECT value FROM json_each(?))"
-    return dict(conn.execute(sql, (id_table(ids),)).fetchall())
+def radii_after(conn: sqlite3.Connection, id_: int) -> list[tuple[int, float]]:
+    """Return id and radius (m) of the gists with ids above one, ascending."""
+    return conn.execute("SELECT id, radius FROM gist WHERE id > ? ORDER BY id", (id_,)).fetchall()
 
 
 def of_episodes(conn: sqlite3.Connection, episode_ids: Iterable[int], after: int, before: int) -> list[Gist]:
@@ -151,11 +150,6 @@ def of_episodes(conn: sqlite3.Connection, episode_ids: Iterable[int], after: int
 def exist(conn: sqlite3.Connection) -> bool:
     """Whether there is any gist."""
     return conn.execute("SELECT 1 FROM gist LIMIT 1").fetchone() is not None
-
-
-def widest(conn: sqlite3.Connection) -> float:
-    """Return the largest radius (m) of any gist, 0 without any."""
-    return float(conn.execute("SELECT ifnull(max(radius), 0.0) FROM gist").fetchone()[0])
 
 
 def standing_in(conn: sqlite3.Connection, ids: Iterable[int]) -> list[int]:

@@ -69,7 +69,7 @@ def _gists(context: ToolContext, asked: Asked, layers: Sequence[str], limit: int
     """The best gists that cover something of the region and of the layers."""
     wanted = 2 * limit
     with context.db.read() as conn:
-        wide = replace(asked, resolved=summaries.of_any_layer(conn, asked.resolved))
+        wide = replace(asked, resolved=summaries.of_any_layer(context, conn, asked.resolved))
         while True:
             found = rank(context.searcher, context.db, context.settings, wide, wanted)
             fits = {g.id for g in summaries.fitting(conn, [one.node.id for one in found], asked.resolved, layers)}
@@ -83,7 +83,7 @@ def _gists(context: ToolContext, asked: Asked, layers: Sequence[str], limit: int
 def _gist_of(context: ToolContext, id_: int, resolved: Resolved, layers: Sequence[str]) -> Node | None:
     """The gist of an id, None when there is none that covers something of the region and of the layers."""
     with context.db.read() as conn:
-        row = row_of(context, id_, summaries.of_any_layer(conn, resolved))
+        row = row_of(context, id_, summaries.of_any_layer(context, conn, resolved))
         return row if row and summaries.fitting(conn, [row.id], resolved, layers) else None
 
 

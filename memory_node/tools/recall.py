@@ -295,7 +295,7 @@ def _summaries(
     """Summaries among the answers, of the matches, and of the place; the best first."""
     if int(Kind.GIST) not in asked.resolved.kinds:
         return []
-    only = as_summaries.of_any_layer(conn, asked.resolved)
+    only = as_summaries.of_any_layer(context, conn, asked.resolved)
     scores = {answer.node.id: answer.score for answer in answers if answer.node.kind is Kind.GIST}
     # The best match of a summary comes last.
     of_rows = {match.node.id: match.score for match in reversed(matches)}

@@ -63,7 +63,7 @@ def _newest(context: ToolContext, resolved: Resolved, layers: tuple[str, ...], l
         return ()
     wanted = limit
     with context.db.read() as conn:
-        wide = summaries.of_any_layer(conn, resolved)
+        wide = summaries.of_any_layer(context, conn, resolved)
         while True:
             ids = context.searcher.in_time(wide, True, wanted)
             kept = summaries.fitting(conn, ids, resolved, layers)

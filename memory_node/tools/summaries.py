@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from memory_node.graph import Filter, Gist, Kind
 from memory_node.storage import gists
 
@@ -35,9 +37,9 @@ def without_gists(resolved: Resolved) -> Resolved:
     return replace(resolved, kinds=tuple(kind for kind in resolved.kinds if kind != Kind.GIST))
 
 
-def of_any_layer(conn: sqlite3.Connection, resolved: Resolved) -> Resolved:
+def of_any_layer(context: ToolContext, conn: sqlite3.Connection, resolved: Resolved) -> Resolved:
     """The filter for gists, whose rows have no layer and lie at the centre: it passes more than `fitting` keeps."""
-    radius = None if resolved.radius is None else resolved.radius + gists.widest(conn)
+    radius = None if resolved.radius is None else resolved.radius + context.searcher.reach.widest(conn)
     return replace(resolved, kinds=(int(Kind.GIST),), layers=None, radius=radius)
 
 
@@ -68,11 +70,13 @@ def around(
     context: ToolContext, conn: sqlite3.Connection, center: tuple[float, ...], radius: float, resolved: Resolved
 ) -> dict[int, float]:
     """Return the gists whose circle meets a circle or sphere (m), nearest first: id, and m to its edge, 0 inside."""
-    wide = of_any_layer(conn, resolved)
-    near = dict(context.searcher.near(center, radius + gists.widest(conn), MANY, wide))
-    radii = gists.radii(conn, near)
-    apart = {id_: max(0.0, distance - radii.get(id_, 0.0)) for id_, distance in near.items()}
-    return dict(sorted(((id_, gap) for id_, gap in apart.items() if gap <= radius), key=lambda pair: pair[1]))
+    wide, reach = of_any_layer(context, conn, resolved), context.searcher.reach
+    near = context.searcher.near(center, radius + reach.widest(conn), MANY, wide)
+    ids, distances = np.array([id_ for id_, _ in near], dtype=np.int64), np.array([apart for _, apart in near])
+    gaps = np.maximum(0.0, distances - reach.of(conn, ids))
+    nearest_first = np.argsort(gaps, kind="stable")
+    nearest_first = nearest_first[gaps[nearest_first] <= radius]
+    return dict(zip(ids[nearest_first].tolist(), gaps[nearest_first].tolist(), strict=True))
 
 
 def _outside(gist: Gist, center: tuple[float, ...]) -> float:

@@ -57,7 +57,7 @@ def temporal_query(
     with context.db.read() as conn:
         matches = as_matches.of_ids(conn, ids[:limit])
         if summaries.wanted(conn, filter):
-            wide = summaries.of_any_layer(conn, window)
+            wide = summaries.of_any_layer(context, conn, window)
             nearer = _before_last(wide, matches, newest_first, limit)
             told, looked_at = _summaries(context, conn, nearer, window, filter, newest_first, limit)
             matches = _in_order((*matches, *told), newest_first)
