@@ -27,21 +27,27 @@ class Findings:
 
     Attributes:
         query: the words that are searched for, of which the vector is.
-        view: vectors that were searched, None before.
     """
 
     def __init__(self, query: str) -> None:
         self.query = query
-        self.view: VectorView | None = None
+        self._searched: tuple[VectorIndex, VectorView] | None = None
         self._nearest: tuple[int, Found] | None = None
         self._matching: tuple[int, NDArray[np.int64]] | None = None
         self._rated: list[tuple[int, float]] = []
         self._groups: dict[Resolved, dict[int, Group | None]] = {}
 
-    def nearest(self, index: VectorIndex, view: VectorView, vector: NDArray[np.float32], k: int) -> Found:
-        """Return the k vectors of a view that are most like the question's, the best first."""
-        if self._nearest is None or self._nearest[0] < k or self.view is not view:
-            self.view, self._nearest = view, (k, index.find(view, vector, k))
+    def view(self, index: VectorIndex) -> VectorView:
+        """Return the vectors as of the first search; anew where another model's took their place meanwhile."""
+        if self._searched is None or self._searched[0] is not index:
+            self._searched, self._nearest = (index, index.view), None
+        return self._searched[1]
+
+    def nearest(self, index: VectorIndex, vector: NDArray[np.float32], k: int) -> Found:
+        """Return the k vectors of the view that are most like the question's, the best first."""
+        view = self.view(index)
+        if self._nearest is None or self._nearest[0] < k:
+            self._nearest = k, index.find(view, vector, k)
         return self._nearest[1].first(k)
 
     def rated(self, conn: sqlite3.Connection, asked: words.Query, k: int) -> tuple[list[tuple[int, float]], bool]:

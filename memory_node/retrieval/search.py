@@ -87,7 +87,7 @@ class Searcher:
         """
         plan, seen = plan or Plan(), seen or Findings("")
         rows, index = self._projections.rows.view, self._projections.vectors
-        view = index.view if seen.view is None else seen.view
+        view = seen.view(index)
         if k <= 0 or not view.count:
             return []
         with plan.stage("filter"):
@@ -102,7 +102,7 @@ class Searcher:
         while True:
             with plan.stage("vectors"):
                 if allowed is None:
-                    found = seen.nearest(index, view, vector, wanted)
+                    found = seen.nearest(index, vector, wanted)
                 else:
                     found = index.find(view, vector, wanted, allowed)
             plan.paths.append(found.path)
