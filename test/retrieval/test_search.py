@@ -120,6 +120,15 @@ def test_what_a_question_found_is_not_looked_for_again(world: World) -> None:
             assert (found[0].node_ids == (new,)) is (known is None)
 
 
+def test_what_a_question_found_in_the_vectors_of_another_model_is_forgotten(world: World) -> None:
+    furnish(world, 300)
+    world.settled()
+    seen, vector, resolved = Findings("a red mug"), world.embedder.embed(["a red mug"])[0], world.resolved()
+    assert len(world.searcher.meaning(vector, 10, resolved, seen=seen)) == 10
+    world.projections.use_model(None)
+    assert world.searcher.meaning(vector, 5, resolved, seen=seen) == []
+
+
 def test_words_that_no_text_has_end_the_search_where_all_are_wanted(world: World) -> None:
     furnish(world, 300)
     world.settled()
