@@ -41,11 +41,6 @@ class Things:
         """Ids of the entities."""
         return self.columns["id"][self.slots]
 
-    @property
-    def names(self) -> NDArray[np.uint32]:
-        """Ids of their texts, which are their labels."""
-        return self.columns["text"][self.slots]
-
     @cached_property
     def last_seen(self) -> NDArray[np.int64]:
         """When each was last seen (ns)."""

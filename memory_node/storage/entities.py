@@ -283,15 +283,11 @@ class Tally(NamedTuple):
     missing: int
 
 
-def tally(conn: sqlite3.Connection, ids: Iterable[int], one_label: bool) -> dict[str, Tally]:
-    """Count entities by label and state, the label with the most that are there first.
-
-    Args:
-        one_label: whether all have the same, and so need not be sorted, which takes as long as the rest.
-    """
+def tally(conn: sqlite3.Connection, ids: Iterable[int]) -> dict[str, Tally]:
+    """Count entities by label and state, the label with the most that are there first."""
     sql = """SELECT label, total(NOT tentative AND NOT missing) AS there, total(tentative), total(missing)
-             FROM json_each(?) AS given CROSS JOIN entity ON entity.id = given.value"""
-    sql += "" if one_label else " GROUP BY label ORDER BY there DESC, label"
+             FROM json_each(?) AS given CROSS JOIN entity ON entity.id = given.value
+             GROUP BY label ORDER BY there DESC, label"""
     return {label: Tally(*map(int, counts)) for label, *counts in conn.execute(sql, (id_table(ids),))}
 
 

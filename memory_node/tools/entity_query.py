@@ -116,9 +116,10 @@ def _head(conn: sqlite3.Connection, asked: str, things: Things) -> str:
     about = f' named "{shortened(asked, 80)}"' if asked else ""
     if not len(things):
         return f"No entity{about} is known."
-    names = things.names
-    known = entities.tally(conn, things.ids.tolist(), one_label=bool((names == names[0]).all()))
-    there, tentative, missing = (sum(counts) for counts in zip(*known.values(), strict=True))
+    # What was seen once was never confirmed.
+    once = things.sightings <= 1
+    known = entities.tally(conn, things.ids[~once].tolist())
+    there, tentative, missing = map(sum, zip((0, int(once.sum()), 0), *known.values(), strict=True))
     most = [(label, counts.there) for label, counts in known.items() if counts.there][:MOST_NAMES]
     kinds = ": " + ", ".join(f"{number} {shortened(label, 40)}" for label, number in most) if len(most) > 1 else ""
     more = [f"{tentative} more tentative (seen once or doubtful)"] if tentative else []
