@@ -198,7 +198,7 @@ def _scored(
     scored = []
     for one in found:
         value = relevance(one.similarity, one.lexical, weight)
-        id_ = max(one.hit.node_ids, key=lambda id_: gains.get(id_, 0.0)) if gains else one.hit.node_ids[0]
+        id_ = max(one.hit.node_ids, key=lambda id_: (gains.get(id_, 0.0), id_))
         best = _score(settings, value, worth.get(id_, _NOTHING), one.hit.kind == Kind.GIST)
         scored.append(_Scored(_order(best, one.similarity, id_), value, one))
     return sorted(scored, key=lambda one: one.order)

@@ -178,6 +178,20 @@ def test_a_smaller_limit_gives_the_first_of_a_larger_one(memory: Memory, clock: 
             assert [m.id for m in memory.semantic_search(query, limit).matches] == [m.id for m in most[:limit]], limit
 
 
+def test_of_equals_a_text_that_was_said_before_the_others_and_after_them_is_among_the_first(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    with Memory.open(tmp_path / "words.db", clock=clock) as memory:
+        said = ["mug one", "mug two", "mug three", "mug four", "mug five", "mug one"]
+        for x, (text, age) in enumerate(zip(said, (0, 60, 60, 60, 60, 120), strict=True)):
+            memory.record(text, position=(9.0 * x, 0.0, 0.0), stamp=clock.ns - age * SECOND)
+        # The newest was recorded last, though it tells of the earliest time.
+        first = [match.id for match in memory.semantic_search("mug").matches]
+        assert first == [6, 5, 4, 3, 2, 1]
+        for limit in range(1, 6):
+            assert [match.id for match in memory.semantic_search("mug", limit).matches] == first[:limit]
+
+
 def test_many_ways_to_write_one_thing_do_not_hide_the_others(memory: Memory) -> None:
     ways = ["a red mug" + "!" * i for i in range(60)]
     for way in ways:
