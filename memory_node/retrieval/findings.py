@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from memory_node.index.view import View
     from memory_node.retrieval.filters import Resolved
 
+FEW = 16
+"""Vectors that are looked for first where few may be as alike as is wanted."""
+
 
 class Findings:
     """Kept while a question is answered, which may ask for the same several times.
@@ -49,6 +52,13 @@ class Findings:
         if self._nearest is None or self._nearest[0] < k:
             self._nearest = k, index.find(view, vector, k)
         return self._nearest[1].first(k)
+
+    def alike(self, index: VectorIndex, vector: NDArray[np.float32], k: int, least: float) -> Found:
+        """Return the k nearest, or fewer where a smaller search shows that no other has a cosine of `least`."""
+        few = self.nearest(index, vector, min(k, FEW)) if least > -1.0 else None
+        if few is not None and len(few.similarities) and few.similarities[-1] < least:
+            return few
+        return self.nearest(index, vector, k)
 
     def rated(self, conn: sqlite3.Connection, asked: words.Query, k: int) -> tuple[list[tuple[int, float]], bool]:
         """Return the k texts that have most of the words as `words.scored` does, and whether there are as many."""

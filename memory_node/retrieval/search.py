@@ -102,7 +102,7 @@ class Searcher:
         while True:
             with plan.stage("vectors"):
                 if allowed is None:
-                    found = seen.nearest(index, vector, wanted)
+                    found = seen.alike(index, vector, wanted, least)
                 else:
                     found = index.find(view, vector, wanted, allowed)
             plan.paths.append(found.path)

@@ -104,6 +104,19 @@ def test_what_a_question_found_of_several_kinds_gives_the_same_of_fewer(world: W
         assert found == world.searcher.words("a red mug", 400, resolved), kinds
 
 
+def test_only_those_alike_enough_are_found_be_they_few_or_many(world: World) -> None:
+    furnish(world, 1500)
+    world.settled()
+    vector, resolved = world.embedder.embed(["a red mug"])[0], world.resolved()
+    everything = world.searcher.meaning(vector, 50, resolved)
+    counts = []
+    for least in (0.0, *(hit.similarity for hit in (everything[30], everything[14], everything[0])), 1.1):
+        found = world.searcher.meaning(vector, 50, resolved, least=least)
+        assert found == [hit for hit in everything if hit.similarity >= least], least
+        counts.append(len(found))
+    assert counts[0] == 50 and counts[1] > 16 > counts[-2] > counts[-1] == 0
+
+
 def test_what_a_question_found_is_not_looked_for_again(world: World) -> None:
     furnish(world, 300)
     world.settled()
