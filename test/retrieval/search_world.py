@@ -18,6 +18,19 @@ from memory_node.retrieval.search import Hit, Searcher
 from memory_node.storage import episodes, nodes, vectors
 from memory_node.storage.database import Database
 
+COLOURS = ["red", "green", "blue", "white", "black", "brown", "grey", "pink"]
+THINGS = ["mug", "chair", "table", "lamp", "sofa", "book", "plant", "box", "shoe", "door"]
+ROOMS = ["kitchen", "hall", "cellar", "attic", "bath", "office"]
+FILTERS = [
+    Filter(),
+    Filter(layers=("notes",)),
+    Filter(center=(10.0, 10.0), radius=3.0),
+    Filter(center=(10.0, 10.0, 1.0), radius=2.0, layers=("scene", "notes")),
+    Filter(time_after=100 * SECOND, time_before=120 * SECOND),
+    Filter(min_confidence=0.98),
+    Filter(min_confidence=0.3),
+    Filter(center=(-50.0, 0.0), radius=1.0),
+]
 DIM = 32
 NOW = 1000 * SECOND
 
@@ -149,3 +162,19 @@ class World:
             away = sum((a - b) ** 2 for a, b in zip(node.position, filter.center, strict=False)) ** 0.5
             return away <= (filter.radius or 0.0)
         return True
+
+
+def furnish(world: World, count: int, seed: int = 0) -> list[int]:
+    """Add sentences of a home, most with a place, to three layers; return their ids."""
+    rng = np.random.default_rng(seed)
+    new = [
+        world.node(
+            f"a {rng.choice(COLOURS)} {rng.choice(THINGS)} in the {rng.choice(ROOMS)}",
+            tuple(rng.random(3) * (20.0, 20.0, 3.0)) if rng.random() < 0.9 else None,
+            stamp=float(i),
+            layer=["scene", "detections", "notes"][i % 3],
+            confidence=float(rng.random()),
+        )
+        for i in range(count)
+    ]
+    return world.add_all(new)
