@@ -12,6 +12,7 @@ from memory_node.storage.ids import id_table, next_rowid
 from memory_node.storage.writer import Transaction
 
 _EPOCH = "words_epoch"
+_AT_ONCE = 500  # texts a statement asks for; SQLite may be built to take no more than 999 variables
 
 
 def intern(tx: Transaction, body: str, wanted: bool = True) -> int:
@@ -63,9 +64,13 @@ def id_of(conn: sqlite3.Connection, body: str) -> int | None:
 def ids_of(conn: sqlite3.Connection, bodies: Iterable[str]) -> dict[str, int]:
     """Return the ids of texts, given as they read; those that are not stored are left out."""
     digests = {_digest(body): body for body in bodies}
-    marks = ",".join("?" * len(digests))
-    rows = conn.execute(f"SELECT digest, id FROM text WHERE digest IN ({marks})", tuple(digests))
-    return {digests[digest]: id_ for digest, id_ in rows}
+    wanted, found = list(digests), {}
+    for start in range(0, len(wanted), _AT_ONCE):
+        some = wanted[start : start + _AT_ONCE]
+        marks = ",".join("?" * len(some))
+        rows = conn.execute(f"SELECT digest, id FROM text WHERE digest IN ({marks})", some)
+        found.update((digests[digest], id_) for digest, id_ in rows)
+    return found
 
 
 def bodies(conn: sqlite3.Connection, ids: Iterable[int]) -> dict[int, str]:

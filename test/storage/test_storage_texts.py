@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
 
 import pytest
@@ -126,3 +127,15 @@ def test_ids_of_texts_as_they_read(db: Database) -> None:
     with db.read() as conn:
         assert texts.ids_of(conn, ["sofa", "cup", "lamp", "sofa"]) == {"cup": cup, "sofa": sofa}
         assert texts.ids_of(conn, []) == {}
+
+
+@pytest.mark.skipif(not hasattr(sqlite3.Connection, "setlimit"), reason="Python before 3.11 cannot lower the limit")
+def test_ids_of_more_texts_than_a_statement_takes_variables(db: Database) -> None:
+    said = [f"thing {i}" for i in range(1200)]
+    ids = db.write(lambda tx: texts.intern_many(tx, said))
+    with db.read() as conn:
+        usual = conn.setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, 999)
+        try:
+            assert texts.ids_of(conn, said) == dict(zip(said, ids, strict=True))
+        finally:
+            conn.setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, usual)
