@@ -16,8 +16,10 @@ from memory_node.ingest.converters import (
     PosePercept,
     Refused,
     TextPercept,
+    robot_pose,
     supported_types,
 )
+from memory_node.ingest.layers import LayerSettings
 
 
 def battery(layer: dict[str, Any] | None = None, **fields: Any) -> TextPercept:
@@ -200,12 +202,16 @@ def test_pose_stamped_is_a_place_in_its_frame() -> None:
         read_new("geometry_msgs/msg/PoseStamped", pose=ros.pose(math.nan, 0.0))
 
 
+def pose_of(message: Any) -> PosePercept:
+    """What the odometry layer makes of a message."""
+    return robot_pose.convert(message, LayerSettings("odometry", topic="/odom"))
+
+
 def test_odometry_is_the_robots_pose() -> None:
     covariance = [0.0] * 36
     covariance[0], covariance[7] = 0.04, 0.09
     message = ros.odometry(2.0, 3.0, 4.0, turn=(0.0, 0.0, 1.0, 1.0), covariance=covariance, child="base_footprint")
-    percept = read("nav_msgs/msg/Odometry", message)
-    assert percept == PosePercept(
+    assert pose_of(message) == PosePercept(
         Origin(2_000_000_000, "map"),
         (3.0, 4.0, 0.0),
         pytest.approx(math.pi / 2),
@@ -219,11 +225,11 @@ def test_odometry_is_the_robots_pose() -> None:
 )
 def test_f21_covariance(variance: float, stddev: float | None) -> None:
     covariance = [variance] + [0.0] * 6 + [variance] + [0.0] * 28
-    assert read("nav_msgs/msg/Odometry", ros.odometry(1.0, 0.0, 0.0, covariance=covariance)).stddev == stddev
+    assert pose_of(ros.odometry(1.0, 0.0, 0.0, covariance=covariance)).stddev == stddev
 
 
 def test_f22_zero_quaternion_has_no_heading() -> None:
-    assert read("nav_msgs/msg/Odometry", ros.odometry(1.0, 5.0, 6.0, turn=(0.0,) * 4)).yaw is None
+    assert pose_of(ros.odometry(1.0, 5.0, 6.0, turn=(0.0,) * 4)).yaw is None
 
 
 @pytest.mark.parametrize(
@@ -244,13 +250,20 @@ def test_a_pose_with_covariance_says_how_far_it_is_trusted(
     at = ros.pose(1.0, 2.0, 0.0, (0.0, 0.0, 1.0, 1.0))
     where = ros.make("geometry_msgs/msg/PoseWithCovariance", pose=at, covariance=covariance)
     type_name = "geometry_msgs/msg/PoseWithCovarianceStamped"
-    percept = read(type_name, ros.make(type_name, header=ros.header(3.0, "/map"), pose=where))
+    percept = pose_of(ros.make(type_name, header=ros.header(3.0, "/map"), pose=where))
     expected = pytest.approx(stddev) if stddev is not None else None
     assert percept == PosePercept(Origin(3_000_000_000, "map"), (1.0, 2.0, 0.0), pytest.approx(math.pi / 2), expected)
 
 
 # ---- any other type
 
+
+@pytest.mark.parametrize("type_name", ["nav_msgs/msg/Odometry", "geometry_msgs/msg/PoseWithCovarianceStamped"])
+def test_a_pose_of_another_layer_is_read_field_by_field(type_name: str) -> None:
+    where = ros.make("geometry_msgs/msg/PoseWithCovariance", pose=ros.pose(42.0, 1.5))
+    percept = read(type_name, ros.make(type_name, header=ros.header(3.0, "map"), pose=where))
+    assert isinstance(percept, TextPercept) and percept.origin == Origin(3_000_000_000, "map")
+    assert "pose.pose.position.x 42, pose.pose.position.y 1.5" in percept.text
 
 def test_general_converter_reads_all_scalars_and_strings() -> None:
     twist = ros.make("geometry_msgs/msg/Twist", linear=ros.make("geometry_msgs/msg/Vector3", x=0.5))

@@ -64,6 +64,22 @@ def box(label: str, frame: str, at: tuple[float, float, float]) -> Any:
 
 
 GOAL = "geometry_msgs/msg/PoseStamped"
+SEEN_AT = "geometry_msgs/msg/PoseWithCovarianceStamped"
+
+
+def test_where_the_robot_is_is_told_by_the_odometry_layer_alone() -> None:
+    bench = Bench(scene(), LayerSettings("wheels", topic="/wheel_odom", is_internal_state=True))
+    bench.drive(1.0)
+    person = ros.make("geometry_msgs/msg/PoseWithCovariance", pose=ros.pose(42.0, 0.0))
+    bench.intake.put("scene", ros.make(SEEN_AT, header=ros.header(1000.0, "map"), pose=person), SEEN_AT)
+    bench.intake.put("wheels", ros.odometry(1000.0, 99.0, 0.0), "nav_msgs/msg/Odometry")
+    latest = bench.work().sink.track.latest
+    assert latest is not None and latest.position == (1.0, 0.0, 0.0)
+    texts = sorted(bench.texts)
+    assert [text[:47] for text in texts] == [
+        "scene: pose.pose.position.x 42, pose.pose.posit", "wheels: child_frame_id base_link, pose.pose.pos"
+    ]
+    assert [bench.intake.counts[name].taken for name in ("scene", "wheels")] == [1, 1]
 
 
 def test_f23_without_a_frame_the_numbers_of_other_packages_mean_nothing(caplog: pytest.LogCaptureFixture) -> None:

@@ -111,7 +111,7 @@ POSE_TYPES = (
     "geometry_msgs/msg/PoseStamped",
     "geometry_msgs/msg/PoseWithCovarianceStamped",
 )
-"""Types that can tell where the robot is."""
+"""Types in which the odometry layer may tell where the robot is; of any other layer they are what it reads."""
 DETECTION_TYPES = tuple(name for name, module in _MODULES.items() if module.endswith("_detections"))
 
 
@@ -133,13 +133,7 @@ def _convert(module: str) -> Converter:
 def converter(type_name: str, layer: LayerSettings) -> Converter:
     """Return what reads messages of this type for the layer: its own converter, or field by field.
 
-    A layer that names `fields` is always read field by field; one of a pose type without them is the robot's position,
-    except a PoseStamped, which is a place that somebody talks about.
+    A layer that names `fields` is read field by field, unless it is one of detections.
     """
-    if layer.fields and type_name not in DETECTION_TYPES:
-        name = "general"
-    elif type_name in POSE_TYPES and type_name not in _MODULES:
-        name = "robot_pose"
-    else:
-        name = _MODULES.get(type_name, "general")
-    return _convert(name)
+    by_fields = layer.fields and type_name not in DETECTION_TYPES
+    return _convert("general" if by_fields else _MODULES.get(type_name, "general"))
