@@ -45,7 +45,11 @@ class LayerSettings:
         (), 'Labels of detections in other words, each as "from: to" ("62: tv"); "from:" leaves that label out.'
     )
     min_confidence: float = setting(
-        0.0, "Detections with less confidence are left out.", low=0.0, high=1.0, runtime=True
+        0.0,
+        "Detections with less confidence are left out; a message of only such ones is a look that saw nothing.",
+        low=0.0,
+        high=1.0,
+        runtime=True,
     )
     max_rate_hz: float = setting(
         2.0, "Messages kept a second of the node's clock, the newest ones; 0: all.", unit="Hz", low=0.0, high=10_000.0

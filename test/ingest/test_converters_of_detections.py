@@ -133,6 +133,8 @@ def test_label_map_compares_labels_as_entities_do() -> None:
     rules = ("TV: television", "dining table: Desk", "cup:")
     percept = read("robot_memory/msg/DetectionArray", array, label_map=rules)
     assert [d.label for d in percept.detections] == ["television", "Desk"]
+    unnamed = read("robot_memory/msg/DetectionArray", ros.own_array(1.0, "map", ros.own("")), label_map=(": thing",))
+    assert [d.label for d in unnamed.detections] == ["thing"]
 
 
 def test_label_map_and_min_confidence() -> None:
@@ -141,4 +143,13 @@ def test_label_map_and_min_confidence() -> None:
         "robot_memory/msg/DetectionArray", array, label_map=("62: dining table", "junk:"), min_confidence=0.5
     )
     assert [d.label for d in percept.detections] == ["dining table", "cup"]
-    assert sorted(percept.skipped) == ["below min_confidence", "no label"]
+    assert sorted(percept.skipped) == ["below min_confidence", "left out by label_map"]
+
+
+@pytest.mark.parametrize(
+    ("layer", "reason"),
+    [({"min_confidence": 0.5}, "below min_confidence"), ({"label_map": ("cup:",)}, "left out by label_map")],
+)
+def test_a_look_of_which_the_settings_leave_nothing_saw_nothing(layer: dict[str, Any], reason: str) -> None:
+    found = detections_3d(detection_3d(hypothesis("cup", 0.3)), detection_3d(hypothesis("cup", math.nan)), **layer)
+    assert found.detections == () and found.skipped == (reason, "no hypothesis with a score")

@@ -69,6 +69,18 @@ def test_f22_a_zero_quaternion_gives_a_place_without_heading() -> None:
     assert latest is not None and latest.position == (3.0, 0.0, 0.0) and latest.yaw is None
 
 
+def test_looks_of_which_the_settings_leave_nothing_are_empty_looks_and_no_fault() -> None:
+    bench = Bench(seen(min_confidence=0.5, label_map=("person:",)))
+    for _ in range(4):
+        found = ros.own_array(1000.0, "map", ros.own("cup", 0.3, (1.0, 0.0, 0.0)), ros.own("person", 0.9))
+        bench.intake.put("detections", found, DETECTIONS)
+    bench.work()
+    counts = bench.intake.counts["detections"]
+    assert [detections for detections, _, _ in bench.sink.looks] == [[]] * 4
+    assert (counts.taken, counts.refused, counts.problem) == (4, 0, "")
+    assert dict(counts.skipped) == {"below min_confidence": 4, "left out by label_map": 4}
+
+
 # ---- time
 
 

@@ -21,22 +21,25 @@ class Screening:
         self._labels = {normalise_label(source): target for source, target in layer.labels.items()}
         self._good: list[Detection] = []
         self._frames: list[str] = []
-        self._skipped: list[str] = []
+        self._unwanted: list[str] = []
+        self._unreadable: list[str] = []
 
     def skip(self, reason: str) -> None:
-        """Leave one detection out."""
-        self._skipped.append(reason)
+        """Leave out one detection that cannot be believed."""
+        self._unreadable.append(reason)
 
     def take(self, seen: Detection, frame: str = "") -> None:
         """Keep a detection under its mapped label, or leave it out for a reason; frame "" is the header's."""
         label = self._labels.get(normalise_label(seen.label), seen.label)
         confidence = float(seen.confidence)
-        if not label:
+        if not (label or seen.label):
             self.skip("no label")
         elif math.isnan(confidence) or not -_ROUNDING <= confidence <= 1.0 + _ROUNDING:
             self.skip("confidence outside 0..1")
+        elif not label:
+            self._unwanted.append("left out by label_map")
         elif confidence < self._layer.min_confidence:
-            self.skip("below min_confidence")
+            self._unwanted.append("below min_confidence")
         elif seen.position is not None and not is_sane_position(seen.position):
             self.skip("position not finite or out of range")
         else:
@@ -44,8 +47,12 @@ class Screening:
             self._frames.append(frame)
 
     def percept(self, origin: Origin) -> DetectionsPercept:
-        """Return the look. One of which nothing is believed is refused: it is not a look that saw nothing."""
-        if self._skipped and not self._good:
-            raise Refused(f"every detection left out: {self._skipped[0]}")
+        """Return the look; one with nothing but what the layer's settings leave out saw nothing that is wanted.
+
+        Raises:
+            Refused: nothing in it can be believed, and whether it saw something is not known.
+        """
+        if self._unreadable and not self._good and not self._unwanted:
+            raise Refused(f"every detection left out: {self._unreadable[0]}")
         frames = tuple(self._frames) if any(self._frames) else ()
-        return DetectionsPercept(origin, tuple(self._good), tuple(self._skipped), frames)
+        return DetectionsPercept(origin, tuple(self._good), (*self._unwanted, *self._unreadable), frames)
