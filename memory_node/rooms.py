@@ -146,7 +146,9 @@ class Rooms:
         self.entities = EntityTracker(self.settings, self._label_vectors, concepts.other_names)
         self.writer = BatchWriter(self.db, self.settings, self.entities, self._given_model, self.clock.now_ns)
         self.buffer = WorkingBuffer(self.writer.write, self.settings)
-        self.recorder = Recorder(self.buffer, self.situation, self.settings, self.db.new_id, self._dim, self._stored)
+        self.recorder = Recorder(
+            self.buffer, self.situation, self.settings, self.db.new_id, self._dim, self._stored, self.clock.now_ns
+        )
         if self.embedding is not None:
             self.db.add_listener(self.embedding.notify)
             self.embedding.start()
@@ -206,9 +208,11 @@ class Rooms:
 
     def check_clock(self) -> str:
         """Open a new session when the clock has jumped; returns why, or ""."""
-        reason = self._clock_watch.look(self.clock.now_ns())
+        now = self.clock.now_ns()
+        reason = self._clock_watch.look(now)
         if reason:
             self.new_session(reason)
+        self.situation.newest = max(self.situation.newest, now)
         return reason
 
     def new_session(self, reason: str) -> None:
@@ -237,6 +241,7 @@ class Rooms:
         situation.session_id, situation.map_id = self.db.write(
             lambda tx: self._insert_session(tx, reason, situation.frame, situation.given_map, kept)
         )
+        situation.newest = self.clock.now_ns()
         self.track.clear()
         self.recorder.forget_repeats()
 

@@ -38,6 +38,7 @@ class Recorder:
         new_id: gives the next id of the one id space.
         dim: returns the length that given vectors must have, or None while none is known.
         stored: looks up stored rows that a reading could repeat.
+        now_ns: the node's clock.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class Recorder:
         new_id: Callable[[], int],
         dim: Callable[[], int | None],
         stored: Callable[[Sought], Iterable[Held]],
+        now_ns: Callable[[], int],
     ) -> None:
         self._buffer = buffer
         self._situation = situation
@@ -55,6 +57,7 @@ class Recorder:
         self._new_id = new_id
         self._dim = dim
         self._stored = stored
+        self._now_ns = now_ns
         self._folder = RepeatFolder(self._committed)
 
     def wait_for_own(self) -> None:
@@ -147,7 +150,7 @@ class Recorder:
         def look(ids: Sequence[int]) -> Look:
             return Look(
                 layer=layer,
-                stamp=stamp,
+                stamp=self._situation.seen_at(stamp, self._now_ns()),
                 map_id=self._situation.map_id,
                 detections=tuple(usable.values()),
                 observation_ids=tuple(ids),
@@ -229,7 +232,8 @@ class Recorder:
                     fresh.append(row)
                     given.append(vector)
                 else:
-                    repeats.append(Repeat(row, vector))
+                    seen = situation.seen_at(row.stamp, self._now_ns())
+                    repeats.append(Repeat(_replace(row, {"stamp": seen, "last_stamp": seen}), vector))
             counts.received += len(nodes)
             counts.stored += len(fresh)
             counts.folded += len(repeats)

@@ -39,6 +39,7 @@ class Situation:
     Attributes:
         map_id: name of the map, see `map_name`; given_map is what the setting or `set_map` said.
         internal: layer -> whether it tells of the body, of those that had a row or were declared.
+        newest: the latest time that the clock showed in this session, ns; 0 while it has not begun.
     """
 
     session_id: int
@@ -48,7 +49,16 @@ class Situation:
     episode_id: int = NO_ID
     layers: dict[str, LayerCounts] = field(default_factory=dict)
     internal: dict[str, bool] = field(default_factory=dict)
+    newest: int = 0
     lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def seen_at(self, stamp: int, now: int) -> int:
+        """Return when that was seen which is stamped so, ns: a sender's clock may be ahead, but nobody sees the future.
+
+        What was sent before the clock went back is not later than the time that the session reached.
+        """
+        self.newest = max(self.newest, now)
+        return min(stamp, self.newest) if self.newest > 0 else stamp
 
     def counts(self, layer: str, internal: bool = False) -> LayerCounts:
         """The counts of a layer, made at first use."""

@@ -108,7 +108,7 @@ def test_every_repeat_is_counted_however_many_rows_there_are_and_however_late_it
     monkeypatch.setattr(repeats, "LATE", 0)
     rng = np.random.default_rng(4)
     rows: list[dict[str, Any]] = []
-    with Memory.open(tmp_path / "fold.db", clock=FakeClock(), settings={"fold_repeats": True}) as memory:
+    with Memory.open(tmp_path / "fold.db", clock=FakeClock(2000.0), settings={"fold_repeats": True}) as memory:
         for i in range(1500):
             text, place = f"text {rng.integers(3)}", (float(rng.integers(8)) / 2.5, 0.0, 0.0)
             stamp = i * S - (round(rng.integers(90) * S) if rng.random() < 0.2 else 0)

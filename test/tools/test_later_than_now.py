@@ -79,6 +79,46 @@ def test_a_stamp_seconds_ahead_counts_once_its_time_has_come(memory: Memory, clo
     assert [match.text for match in memory.temporal_query(limit=1).matches] == ["ahead"]
 
 
+def test_a_thing_seen_by_a_clock_that_is_ahead_was_seen_now(memory: Memory, clock: FakeClock) -> None:
+    memory.record_detections([Detection("cup", 0.9, (1.0, 0.0, 0.0))], stamp=clock.ns - 10 * SECOND)
+    again = [Detection("cup", 0.9, (1.0, 0.0, 0.0)), Detection("box", 0.9)]
+    memory.record_detections(again, stamp=clock.ns + 4 * SECOND)
+    memory.flush()
+    found = {entity.name: entity for entity in memory.entity_query().entities}
+    assert {name: (thing.first_seen, thing.last_seen, thing.sightings) for name, thing in found.items()} == {
+        "cup": (clock.ns - 10 * SECOND, clock.ns, 2),
+        "box": (clock.ns, clock.ns, 1),
+    }
+    assert "last seen 0 s ago" in memory.locate("cup").text
+    assert [match.stamp for match in memory.temporal_query().matches] == [clock.ns - 10 * SECOND]
+    clock.advance(5)
+    assert [match.stamp for match in memory.temporal_query(limit=1).matches] == [clock.ns - SECOND]  # as it was stamped
+
+
+def test_a_repeat_ahead_of_now_lets_its_row_last_until_now(
+    open_memory: Callable[..., Memory], clock: FakeClock
+) -> None:
+    memory = open_memory(fold_repeats=True)
+    memory.record("the same", layer="scene", stamp=clock.ns - 2 * SECOND)
+    memory.record("the same", layer="scene", stamp=clock.ns + 4 * SECOND)
+    memory.flush()
+    (match,) = memory.temporal_query().matches
+    assert (match.stamp, match.last_stamp, match.repeats) == (clock.ns - 2 * SECOND, clock.ns, 2)
+
+
+def test_what_was_seen_before_the_clock_went_back_keeps_its_time(memory: Memory, clock: FakeClock) -> None:
+    end = clock.ns
+    memory.check_clock()
+    clock.advance(-1800)
+    memory.record_detections([Detection("cup", 0.9, (1.0, 0.0, 0.0))], stamp=end - SECOND)  # was still on its way
+    assert memory.check_clock() == "clock went back"
+    memory.record_detections([Detection("box", 0.9, (2.0, 0.0, 0.0))], stamp=clock.ns + 2 * SECOND)
+    memory.flush()
+    clock.set(end / SECOND)
+    last = {entity.name: entity.last_seen for entity in memory.entity_query().entities}
+    assert last == {"cup": end - SECOND, "box": end - 1800 * SECOND}
+
+
 def test_a_pose_ahead_of_now_is_not_where_the_robot_is(memory: Memory, clock: FakeClock) -> None:
     memory.update_pose(Pose(clock.ns - SECOND, (1.0, 1.0, 0.0), 0.0))
     memory.update_pose(Pose(clock.ns + 4 * SECOND, (9.0, 9.0, 0.0), 0.0))
