@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
@@ -34,9 +33,6 @@ POSE_PATIENCE = 0.1
 NOT_INTERNAL = "detections are perception, not internal state"
 ODOMETRY = "odometry"
 """Name of the layer that tells where the robot is, whatever its type."""
-
-
-_NUMBER = re.compile(r"-?\d+(\.\d+)?(e[-+]?\d+)?")
 
 
 class Sink(Protocol):
@@ -258,7 +254,7 @@ class Delivery:
         return True
 
     def _is_news(self, percept: TextPercept, layer: LayerSettings, stamp: int) -> bool:
-        """Whether any number of a reading moved by min_change, or the layer was silent for max_silence."""
+        """Whether a number of a reading moved by min_change, its words changed, or nothing came for max_silence."""
         last = self._stored.get(layer.name)
         if layer.min_change <= 0.0 or last is None or abs(stamp - last[1]) >= layer.max_silence * NS:
             return True
@@ -285,12 +281,11 @@ class Delivery:
 
 
 def _moved(before: TextPercept, now: TextPercept, least: float) -> bool:
-    """Whether any number differs by `least`, or anything else that a reading says; without numbers its text."""
+    """Whether any number differs by `least`, or its unit, or the words beside; without numbers its text."""
     values = [p.values or (() if p.value is None else (p.value,)) for p in (before, now)]
     if not values[1] or len(values[0]) != len(values[1]):
         return before.text != now.text
-    # A reading of several numbers may say words as well; the text of a single one only puts it into words.
-    if before.unit != now.unit or (now.values and _NUMBER.sub("", before.text) != _NUMBER.sub("", now.text)):
+    if before.unit != now.unit or before.words != now.words:
         return True
     return any(abs(a - b) >= least for a, b in zip(*values, strict=True))
 

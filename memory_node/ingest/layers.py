@@ -56,12 +56,12 @@ class LayerSettings:
     )
     min_change: float = setting(
         0.0,
-        "Body layers: store when a number moved by this much, or max_silence passed; 0: store every message.",
+        "Body layers: store when a number moved by this much, a word changed, or max_silence passed; 0: store all.",
         low=0.0,
         runtime=True,
     )
     max_silence: float = setting(
-        5.0, "Longest time without a row while no number moves by min_change.", unit="s", low=0.0, high=1e6,
+        5.0, "Longest time without a row while nothing changes by min_change.", unit="s", low=0.0, high=1e6,
         runtime=True,
     )
     stale_after: float = setting(

@@ -161,6 +161,65 @@ def test_another_joint_or_another_word_is_a_change() -> None:
     assert bench.texts == ["battery: arm_1 1.00", "battery: gripper 1.00"]
 
 
+DIAGNOSTICS, FIX, STATE = "diagnostic_msgs/msg/DiagnosticArray", "sensor_msgs/msg/NavSatFix", "tf2_msgs/msg/TF2Error"
+
+
+def charge(voltage: float, status: int) -> Any:
+    return ros.make(BATTERY, percentage=0.5, present=True, voltage=voltage, power_supply_status=status)
+
+
+def fault(name: str, message: str, level: int = 2) -> Any:
+    status = ros.make("diagnostic_msgs/msg/DiagnosticStatus", level=level, name=name, message=message)
+    return ros.make(DIAGNOSTICS, status=[status])
+
+
+@pytest.mark.parametrize(
+    ("type_name", "messages", "stored"),
+    [
+        (BATTERY, [charge(12.0, 2), charge(12.1, 2), charge(12.0, 1), charge(14.0, 1), charge(12.0, 3)], [0, 2, 4]),
+        (
+            DIAGNOSTICS,
+            [
+                fault("motor 1", "81.2 degC, limit 80"), fault("motor 1", "82 degC, limit 80"),
+                fault("motor 2", "82 degC, limit 80"), fault("motor 2", "stalled"), fault("motor 2", "stalled", 1),
+            ],
+            [0, 2, 3, 4],
+        ),
+        ("std_msgs/msg/Bool", [ros.make("std_msgs/msg/Bool", data=data) for data in (True, True, False)], [0, 2]),
+        (STATE, [ros.make(STATE, error=1, error_string=text) for text in ("at 1.5 s", "at 1.6 s", "gone")], [0, 2]),
+        (
+            JOINTS,
+            [ros.make(JOINTS, name=[name], position=np.array([1.0])) for name in ("arm_1", "arm_1", "arm_2")],
+            [0, 2],
+        ),
+    ],
+)  # fmt: skip
+def test_another_state_is_news_whatever_min_change_is_and_a_number_said_in_words_is_not(
+    type_name: str, messages: list[Any], stored: list[int]
+) -> None:
+    bench = Bench(body(min_change=100.0, max_silence=1000.0))
+    for message in messages:
+        bench.intake.put("battery", message, type_name)
+        bench.clock.advance(1.0)
+    bench.work()
+    assert [row.stamp // NS - 1000 for row in bench.sink.rows] == stored
+
+
+@pytest.mark.parametrize(
+    ("latitude", "step"),
+    [(48.0, (1e-5, 0.0, 0.0)), (-60.0, (0.0, 2e-5, 0.0)), (48.0, (0.0, 0.0, 1.112)), (48.0, (-1e-5, 0.0, 0.5))],
+)
+def test_min_change_of_a_fix_is_in_metres_north_east_or_up(latitude: float, step: tuple[float, float, float]) -> None:
+    """Each step is 1.112 m."""
+    bench = Bench(body(min_change=5.0, max_silence=1000.0))
+    for i in range(20):
+        at = {"latitude": latitude + i * step[0], "longitude": 11.5 + i * step[1], "altitude": 520.0 + i * step[2]}
+        bench.intake.put("battery", ros.make(FIX, **at), FIX)
+        bench.clock.advance(1.0)
+    bench.work()
+    assert [row.stamp // NS - 1000 for row in bench.sink.rows] == [0, 5, 10, 15]
+
+
 def test_a_trigger_topic_stores_the_newest_message() -> None:
     bench = Bench(scene(trigger="/snapshot"))
     bench.say("one")

@@ -38,6 +38,7 @@ class TextPercept:
     Attributes:
         value: the reading as a finite number in `unit`, or None when it is not one or not known.
         values: every number of a reading that has several, finite, in their order; `min_change` looks at each.
+        words: what a reading says besides its numbers, such as a state: any change of it is news, whatever min_change.
         position: (x, y, z) m in the header's frame when the message itself says where, else None.
     """
 
@@ -48,6 +49,7 @@ class TextPercept:
     position: Position | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
     values: tuple[float, ...] = ()
+    words: str = ""
 
 
 @dataclass(frozen=True)

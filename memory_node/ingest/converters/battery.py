@@ -31,9 +31,9 @@ def convert(message: Any, layer: LayerSettings) -> TextPercept:
     parts = ["charge unknown" if fraction is None else f"{fraction * 100.0:.0f} %"]
     if voltage:  # 0 V is what an unset field says
         parts.append(f"{voltage:.1f} V")
-    if message.power_supply_status in _STATUS:
-        parts.append(_STATUS[message.power_supply_status])
+    if state := _STATUS.get(message.power_supply_status, ""):
+        parts.append(state)
     text = f"{layer.name}: {', '.join(parts)}"
     if fraction is None:
-        return TextPercept(origin_of(message), text, values=(voltage,) if voltage else ())
-    return TextPercept(origin_of(message), text, fraction, "fraction")
+        return TextPercept(origin_of(message), text, values=(voltage,) if voltage else (), words=state)
+    return TextPercept(origin_of(message), text, fraction, "fraction", words=state)

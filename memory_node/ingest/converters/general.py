@@ -8,7 +8,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from memory_node.ingest.converters import Refused, TextPercept
-from memory_node.ingest.converters.reading import clean, number, origin_of, short
+from memory_node.ingest.converters.reading import clean, number, origin_of, short, words_of
 from memory_node.ingest.layers import LayerSettings
 
 _SHOWN = 16
@@ -33,7 +33,8 @@ def convert(message: Any, layer: LayerSettings) -> TextPercept:
     shown = said if layer.fields else said[:_SHOWN]
     text = said[0][1] if len(said) == 1 else ", ".join(f"{path} {text}" for path, text in shown)
     text += _more(len(said) - len(shown))
-    return TextPercept(origin_of(message), f"{layer.name}: {text}", value, values=values)
+    words = ", ".join(f"{path} {word}" for path, field in found if (word := _words(field)))
+    return TextPercept(origin_of(message), f"{layer.name}: {text}", value, values=values, words=words)
 
 
 def field_names(message: Any) -> tuple[str, ...]:
@@ -84,6 +85,21 @@ def _numbers(value: Any) -> list[float]:
     except TypeError:
         return []
     return [n for item in items if isinstance(item, numbers.Number) and (n := number(item)) is not None]
+
+
+def _words(value: Any) -> str:
+    """What a field says that is not a number; of a list that of the items told."""
+    if _is_bool(value) or isinstance(value, (str, bytes)):
+        return words_of(_say(value))
+    if isinstance(value, numbers.Number):
+        return ""
+    if field_names(value):
+        return ", ".join(f"{path} {text}" for path, item in _walk(value, "") if (text := _words(item)))[:_LONGEST]
+    try:
+        items = [_plain(item) for _, item in zip(range(_AS_LIST), value, strict=False)]
+    except TypeError:
+        return ""
+    return ", ".join(words_of(_say(item)) for item in items if isinstance(item, (str, bytes)))
 
 
 def _is_bool(value: Any) -> bool:

@@ -23,4 +23,5 @@ def convert(message: Any, layer: LayerSettings) -> TextPercept:
         text += f" and {len(known) - _SHOWN} more"
     positions = tuple(at for _, at in known)
     value = positions[0] if len(positions) == 1 else None
-    return TextPercept(origin_of(message), f"{layer.name}: {text}", value, values=positions)
+    names = ", ".join(name for name, _ in known)
+    return TextPercept(origin_of(message), f"{layer.name}: {text}", value, values=positions, words=names)

@@ -9,9 +9,12 @@ from memory_node.ingest.converters import Refused, TextPercept
 from memory_node.ingest.converters.reading import number, origin_of
 from memory_node.ingest.layers import LayerSettings
 
+_DEGREE = math.radians(6_371_008.8)
+"""m of a degree along a meridian of a globe of the earth's mean radius."""
+
 
 def convert(message: Any, layer: LayerSettings) -> TextPercept:
-    """Return "<layer>: 40.23612° N, 111.65743° W, altitude 1410 m", or "no fix"."""
+    """Return "<layer>: 40.23612° N, 111.65743° W, altitude 1410 m", or "no fix"; min_change is in m."""
     origin = origin_of(message)
     if message.status.status < 0:
         return TextPercept(origin, f"{layer.name}: no fix")
@@ -23,4 +26,7 @@ def convert(message: Any, layer: LayerSettings) -> TextPercept:
     text = f"{layer.name}: {abs(latitude):.5f}° {north}, {abs(longitude):.5f}° {east}"
     if altitude is not None:
         text += f", altitude {altitude:.0f} m"
-    return TextPercept(origin, text)
+    # Of whole degrees of latitude, so that a step north is not one east as well.
+    east_degree = _DEGREE * math.cos(math.radians(round(latitude)))
+    metres = (latitude * _DEGREE, longitude * east_degree, altitude or 0.0)
+    return TextPercept(origin, text, values=metres)

@@ -14,6 +14,7 @@ MAX_TEXT = 65_536
 
 _NOT_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _SURROGATES = re.compile("[\ud800-\udfff]")
+_NUMBER = re.compile(r"(?<![\w.-])[-+]?\d+(\.\d+)?(e[-+]?\d+)?")
 
 
 def origin_of(message: Any) -> Origin:
@@ -31,6 +32,11 @@ def clean(text: Any) -> str:
     if isinstance(text, bytes):
         text = text.decode("utf-8", "replace")
     return _NOT_TEXT.sub("", _SURROGATES.sub("\ufffd", str(text)))
+
+
+def words_of(text: str) -> str:
+    """Return text without the numbers that stand for themselves: "81.2" but not the one in "arm_1" or "E12"."""
+    return _NUMBER.sub("", text)
 
 
 def number(value: Any) -> float | None:

@@ -15,10 +15,11 @@ def convert(message: Any, layer: LayerSettings) -> TextPercept:
     value = number(message.data)
     if value is None:
         raise Refused("value not finite")
+    words = ""
     if type(message.data).__name__.startswith("bool"):  # rosbags gives numpy booleans
-        said = str(bool(message.data)).lower()
+        said = words = str(bool(message.data)).lower()
     elif isinstance(message.data, numbers.Integral):
         said = str(int(message.data))
     else:
         said = short(value)
-    return TextPercept(origin_of(message), f"{layer.name}: {said}", value)
+    return TextPercept(origin_of(message), f"{layer.name}: {said}", value, words=words)
