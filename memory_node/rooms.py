@@ -126,7 +126,7 @@ class Rooms:
             self.embedding = EmbeddingQueue(
                 self.db, self.embedder, split, size, model, self.projections.use_model, naming.asked_of
             )
-        self._clock_watch = ClockWatch(clock_kind(self.clock))
+        self.clock_watch = ClockWatch(clock_kind(self.clock))
         self.recalls = Recalls()
         self.context = ToolContext(
             db=self.db,
@@ -209,7 +209,7 @@ class Rooms:
     def check_clock(self) -> str:
         """Open a new session when the clock has jumped; returns why, or ""."""
         now = self.clock.now_ns()
-        reason = self._clock_watch.look(now)
+        reason = self.clock_watch.look(now)
         if reason:
             self.new_session(reason)
         self.situation.newest = max(self.situation.newest, now)

@@ -148,7 +148,7 @@ def _position_age(rooms: Rooms) -> float | None:
 
 
 def _warnings(rooms: Rooms) -> list[str]:
-    found = [rooms.db.note] if rooms.db.note else []
+    found = [warning for warning in (rooms.db.note, rooms.clock_watch.warning) if warning]
     if rooms.embedding is not None and rooms.embedding.error:
         found.append(f"answers are by words only: {rooms.embedding.error}")
     if not rooms.db.read_only:

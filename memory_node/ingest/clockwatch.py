@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
+from collections import deque
+
+logger = logging.getLogger(__name__)
 
 _SECOND = 1_000_000_000
 BACK = 1 * _SECOND
@@ -20,6 +24,16 @@ Two looks may be far apart when this process was held up: at 100 times real time
 """
 AHEAD_SIMULATED = 30 * 86_400 * _SECOND
 """The same as AHEAD for any other simulated clock, which may take a night in one step: a recording that is read."""
+
+STEADY_AGAIN = "clock steady again"
+MOST_JUMPS = 3
+"""Jumps of /clock within QUARREL that open a session each; a recording that loops needs more than a second a turn."""
+QUARREL = 5 * _SECOND
+"""ns of the steady clock: more jumps than that within it are of two clocks, until it passes without one."""
+_TWO_CLOCKS = (
+    "two clocks on /clock? The time jumps back and forth, and what comes is dated by either of them; only one node may"
+    " publish it (see `ros2 topic info -v /clock`)"
+)
 
 
 class SystemClock:
@@ -38,19 +52,43 @@ def clock_kind(clock: object) -> str:
 
 
 class ClockWatch:
-    """Compares each reading of the node's clock with the one before and with the steady clock."""
+    """Compares each reading of the node's clock with the one before and with the steady clock.
+
+    Where two publish /clock it jumps with nearly each reading. That is told in `warning`, "" otherwise, and logged
+    once; no jump is told then until the clock is steady again, which counts as one.
+    """
 
     def __init__(self, kind: str) -> None:
         self._ahead = AHEAD if kind in ("system", "ros", TICKING) else AHEAD_SIMULATED
         self._fastest = FASTEST if kind == TICKING else 0
         self._lock = threading.Lock()
         self._last: tuple[int, int] | None = None
+        self._quarrels = kind == TICKING
+        self._jumps: deque[int] = deque(maxlen=MOST_JUMPS)  # when the last ones were, on the steady clock
+        self.warning = ""
 
     def look(self, now: int) -> str:
         """Take a reading (ns); returns why it is a jump, or "" when it is none."""
         steady = _since_boot()
         with self._lock:
             last, self._last = self._last, (now, steady)
+            reason = self._jumped(last, now, steady)
+            return self._unless_torn(reason, steady) if self._quarrels else reason
+
+    def _unless_torn(self, reason: str, steady: int) -> str:
+        """The reason, or "" while two clocks quarrel; that they no longer do is a reason too."""
+        if self.warning and steady - self._jumps[-1] > QUARREL:
+            self.warning = ""
+            self._jumps.clear()
+            reason = reason or STEADY_AGAIN
+        elif reason and not self.warning and len(self._jumps) == MOST_JUMPS and steady - self._jumps[0] <= QUARREL:
+            self.warning = _TWO_CLOCKS
+            logger.warning(_TWO_CLOCKS)
+        if reason:
+            self._jumps.append(steady)
+        return "" if self.warning else reason
+
+    def _jumped(self, last: tuple[int, int] | None, now: int, steady: int) -> str:
         if last is None or last[0] == 0:  # 0: it had not begun
             return ""
         passed, steady_passed = now - last[0], steady - last[1]

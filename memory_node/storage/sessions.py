@@ -26,7 +26,8 @@ class Session:
         start_stamp, last_stamp: first time of the node's clock, and its time as the newest row tells it (ns).
         frame: of positions.
         map_id: name of the map, "" when it has none.
-        reason: why it was opened: "start", "clock went back", "clock jumped ahead", "map changed".
+        reason: why it was opened: "start", "clock went back", "clock jumped ahead", "clock steady again" (after two
+            quarrelled), "map changed".
     """
 
     id: int
