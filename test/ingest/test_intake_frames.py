@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -132,6 +133,27 @@ def test_f23_each_detection_is_moved_out_of_its_own_frame() -> None:
     assert [d.position for d in found] == [(12.0, 1.0, 0.0), (12.0, -1.0, 0.0), (5.0, 5.0, 0.0)]
     found = boxes("", *cameras)
     assert [d.position for d in found] == [(12.0, 1.0, 0.0), (12.0, -1.0, 0.0)]
+
+
+def test_f4_an_array_without_stamp_was_seen_when_its_first_detection_was() -> None:
+    bench = Bench(seen())
+    cups = [box("cup", "map", (1.0, 0.0, 0.0)) for _ in range(2)]
+    cups[0].header.stamp.sec, cups[1].header.stamp.sec = 0, 998
+    bench.intake.put("detections", ros.make(VISION, detections=cups), VISION)
+    assert [stamp for _, stamp, _ in bench.work().sink.looks] == [998 * NS]
+
+
+@dataclass
+class Tally:
+    """A message of another package whose `detections` is a number."""
+
+    detections: int = 3
+
+
+def test_a_field_called_detections_need_not_be_an_array_of_them() -> None:
+    bench = Bench(scene())
+    bench.intake.put("scene", Tally(), "tally_msgs/msg/Tally")
+    assert bench.work().texts == ["scene: 3"]
 
 
 def test_f23_one_unknown_frame_leaves_the_others_their_places() -> None:

@@ -18,7 +18,20 @@ _NUMBER = re.compile(r"(?<![\w.-])[-+]?\d+(\.\d+)?(e[-+]?\d+)?")
 
 
 def origin_of(message: Any) -> Origin:
-    """Return the header's stamp and frame, as they are; of a type without header neither."""
+    """Return the header's stamp and frame, as they are; of a type without header neither.
+
+    What an array of detections leaves unset is that of its first detection that has it.
+    """
+    origin, parts = _header_of(message), getattr(message, "detections", ())
+    for part in parts if isinstance(parts, (list, tuple)) else ():
+        if origin.stamp and origin.frame:
+            break
+        own = _header_of(part)
+        origin = Origin(origin.stamp or own.stamp or origin.stamp, origin.frame or own.frame)
+    return origin
+
+
+def _header_of(message: Any) -> Origin:
     header = getattr(message, "header", None)
     stamp = getattr(header, "stamp", None)
     if header is None or stamp is None:

@@ -7,28 +7,24 @@ from dataclasses import replace
 from typing import Any
 
 from memory_node.graph import Detection, Position
-from memory_node.ingest.converters import UNSET, DetectionsPercept, Origin
+from memory_node.ingest.converters import UNSET, DetectionsPercept
 from memory_node.ingest.converters.reading import clean, number, origin_of, point
 from memory_node.ingest.converters.screening import Screening
 from memory_node.ingest.layers import LayerSettings
 
 
 def convert(message: Any, layer: LayerSettings) -> DetectionsPercept:
-    """Return each detection under its best hypothesis; where it is comes from 3-D boxes only.
-
-    An array without frame or stamp takes those of its first detection that has them.
-    """
+    """Return each detection under its best hypothesis; where it is comes from 3-D boxes only."""
     screening, origin = Screening(layer), origin_of(message)
     for seen in message.detections:
-        own = origin_of(seen)
-        origin = Origin(origin.stamp or own.stamp or origin.stamp, origin.frame or own.frame)
         label, score, where = _best(seen.results)
         if score is None:
             screening.skip("no hypothesis with a score")
             continue
         is_3d = hasattr(seen.bbox, "size")  # a 2-D box has size_x and size_y
         position = _position(seen, where) if is_3d else None
-        screening.take(Detection(label, score, position, _track(seen)), "" if own.frame == origin.frame else own.frame)
+        frame = origin_of(seen).frame
+        screening.take(Detection(label, score, position, _track(seen)), "" if frame == origin.frame else frame)
     return replace(screening.percept(origin), is_foreign=True)
 
 
