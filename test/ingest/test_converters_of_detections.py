@@ -74,7 +74,7 @@ def test_3d_position_is_the_box_or_else_the_hypothesis() -> None:
     by_pose = detections_3d(detection_3d(hypothesis("cup", 0.8, (4.0, 5.0, 6.0)), at=unset))
     assert by_pose.detections[0].position == (4.0, 5.0, 6.0)
     neither = detections_3d(detection_3d(hypothesis("cup", 0.8), at=unset))
-    assert neither.detections[0].position == unset and neither.is_foreign
+    assert neither.detections[0].position is None and neither.is_foreign
     with pytest.raises(Refused, match="position"):
         detections_3d(detection_3d(hypothesis("cup", 0.8), at=(math.inf, 0.0, 0.0)))
 

@@ -56,11 +56,12 @@ def test_f23_a_leading_slash_and_no_frame_are_the_memorys(frame: str) -> None:
     assert bench.work().sink.looks[0][0] == [Detection("cup", 0.9, (2.0, 0.0, 0.0))]
 
 
-def box(label: str, frame: str, at: tuple[float, float, float]) -> Any:
+def box(label: str, frame: str, at: tuple[float, float, float], edge: float = 0.0) -> Any:
     """vision_msgs/msg/Detection3D in a frame of its own."""
     said = ros.make("vision_msgs/msg/ObjectHypothesis", class_id=label, score=0.9)
     result = ros.make("vision_msgs/msg/ObjectHypothesisWithPose", hypothesis=said)
-    bounds = ros.make("vision_msgs/msg/BoundingBox3D", center=ros.pose(*at))
+    size = ros.make("geometry_msgs/msg/Vector3", x=edge, y=edge, z=edge)
+    bounds = ros.make("vision_msgs/msg/BoundingBox3D", center=ros.pose(*at), size=size)
     return ros.make("vision_msgs/msg/Detection3D", header=ros.header(1000.0, frame), results=[result], bbox=bounds)
 
 
@@ -161,9 +162,12 @@ def test_f23_one_unknown_frame_leaves_the_others_their_places() -> None:
     assert [d.position for d in found] == [None, (12.0, 1.0, 0.0)]
 
 
-@pytest.mark.parametrize(("frame", "at"), [("map", (0.0, 0.0, 0.0)), ("left", None), ("", None)])
-def test_a_box_at_zero_is_unset_but_in_the_memorys_frame(frame: str, at: Any) -> None:
-    assert [d.position for d in boxes(frame, box("dock", "", (0.0, 0.0, 0.0)))] == [at]
+@pytest.mark.parametrize(
+    ("frame", "edge", "at"),
+    [("map", 0.5, (0.0, 0.0, 0.0)), ("map", 0.0, None), ("left", 0.5, None), ("left", 0.0, None), ("", 0.5, None)],
+)
+def test_a_box_at_zero_is_unset_but_one_with_a_size_in_the_memorys_frame(frame: str, edge: float, at: Any) -> None:
+    assert [d.position for d in boxes(frame, box("dock", "", (0.0, 0.0, 0.0), edge))] == [at]
 
 
 def test_detections_of_an_internal_layer_are_refused_with_the_reason() -> None:

@@ -40,10 +40,11 @@ def _best(results: Any) -> tuple[str, float | None, Any]:
     return best
 
 
-def _position(seen: Any, where: Any) -> Position:
+def _position(seen: Any, where: Any) -> Position | None:
     """Centre of the box, or the hypothesis' pose where the box is at (0, 0, 0), which is what an unset one says.
 
-    A position that was set but is not finite is handed on, for the screening to refuse.
+    None is that of a box without size there: nobody set it. A position that was set but is not finite is handed on,
+    for the screening to refuse.
     """
     candidates = [seen.bbox.center.position] + ([where.pose.position] if where is not None else [])
     for candidate in candidates:
@@ -52,7 +53,8 @@ def _position(seen: Any, where: Any) -> Position:
             return (math.nan, math.nan, math.nan)
         if position != UNSET:
             return position
-    return UNSET
+    size = seen.bbox.size
+    return UNSET if any(number(edge) for edge in (size.x, size.y, size.z)) else None
 
 
 def _track(seen: Any) -> str:
