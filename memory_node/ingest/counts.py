@@ -21,7 +21,8 @@ class MessageCounts:
         thinned: messages passed over: too many a second, unchanged, or never triggered.
         dropped: messages lost to a full queue or a full disk.
         refusals: reason -> messages refused for what was in them.
-        skipped: reason -> single detections, or their positions, left out of messages that were taken.
+        skipped: reason -> single detections, their positions, or a charge, left out of messages that were taken.
+        doubt: what seems wrong with the layer's settings by the newest message that was taken, or "".
         last_arrival: ns of the steady clock, None before the first.
         type: ROS type of the newest message, "" before the first.
     """
@@ -32,6 +33,7 @@ class MessageCounts:
     dropped: int = 0
     refusals: Counter[str] = field(default_factory=Counter)
     skipped: Counter[str] = field(default_factory=Counter)
+    doubt: str = ""
     last_arrival: int | None = None
     type: str = ""
     _in_vain: Counter[str] = field(default_factory=Counter)
@@ -63,11 +65,11 @@ class MessageCounts:
 
     @property
     def problem(self) -> str:
-        """What is wrong in a few words when nothing of late was good enough: why most of it was refused; else ""."""
+        """What is wrong in a few words: why most of it was refused when nothing of late was good enough, or `doubt`."""
         refused = self._in_vain.copy()  # callbacks count meanwhile
         number = sum(refused.values())
         if not number or (self.taken and number < _IN_VAIN):
-            return ""
+            return self.doubt
         reason = refused.most_common(1)[0][0]
         return f"every message was refused: {reason}" if not self.taken else f"the last {number} refused: {reason}"
 

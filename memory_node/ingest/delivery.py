@@ -144,10 +144,8 @@ class Delivery:
             if layer.tells_of_body(type_name):
                 raise Refused(NOT_INTERNAL)
             self._detections(percept, layer, stamped, waited)
-        elif layer.tells_of_body(type_name):
-            return self._reading(percept, layer, stamped, waited)
         else:
-            self._text(percept, layer, stamped, waited)
+            return self._said(percept, layer, type_name, stamped, waited)
         return True
 
     def _pose(self, percept: PosePercept, stamped: Stamped, waited: float | None) -> None:
@@ -210,6 +208,20 @@ class Delivery:
                     unplaced.append(self._resolver.why_unknown(frame, stamp))
             moved.append(replace(detection, position=at))
         return moved, unplaced
+
+    def _said(
+        self, percept: TextPercept, layer: LayerSettings, type_name: str, stamped: Stamped, waited: float | None
+    ) -> bool:
+        taken = True
+        if layer.tells_of_body(type_name):
+            taken = self._reading(percept, layer, stamped, waited)
+        else:
+            self._text(percept, layer, stamped, waited)
+        self._counts[layer.name].doubt = percept.doubt
+        if percept.doubt:
+            self._counts[layer.name].skip(percept.doubt)
+            self._report(layer.name, percept.doubt)
+        return taken
 
     def _text(self, percept: TextPercept, layer: LayerSettings, stamped: Stamped, waited: float | None) -> None:
         pose = self._pose_at(stamped.stamp, waited)

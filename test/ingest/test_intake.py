@@ -81,6 +81,24 @@ def test_looks_of_which_the_settings_leave_nothing_are_empty_looks_and_no_fault(
     assert dict(counts.skipped) == {"below min_confidence": 4, "left out by label_map": 4}
 
 
+@pytest.mark.parametrize("internal", [True, False])
+def test_f20_a_battery_that_sends_per_cent_is_told_with_the_setting_that_mends_it(
+    internal: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench = Bench(LayerSettings("battery", topic="/battery", is_internal_state=internal, max_rate_hz=0.0))
+    counts = bench.intake.counts["battery"]
+    for percentage in (86.0, 85.0):
+        bench.intake.put("battery", ros.make(BATTERY, percentage=percentage, present=True), BATTERY)
+    bench.work()
+    assert bench.texts == ["battery: charge unknown"] * 2
+    assert "set percentage_scale: 100.0" in counts.problem and dict(counts.skipped) == {counts.problem: 2}
+    assert caplog.messages.count(f"layer battery: {counts.problem}") == 1
+    for percentage in (-1.0, math.nan, 0.5):
+        bench.intake.put("battery", ros.make(BATTERY, percentage=percentage, present=True), BATTERY)
+        assert bench.work().intake.counts["battery"].problem == ""
+    assert counts.taken == 5
+
+
 # ---- time
 
 

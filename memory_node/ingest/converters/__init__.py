@@ -39,6 +39,7 @@ class TextPercept:
         value: the reading as a finite number in `unit`, or None when it is not one or not known.
         values: every number of a reading that has several, finite, in their order; `min_change` looks at each.
         words: what a reading says besides its numbers, such as a state: any change of it is news, whatever min_change.
+        doubt: what seems wrong with the layer's settings by this message, and which may mend it; "": nothing.
         position: (x, y, z) m in the header's frame when the message itself says where, else None.
     """
 
@@ -50,6 +51,7 @@ class TextPercept:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     values: tuple[float, ...] = ()
     words: str = ""
+    doubt: str = ""
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from memory_node.ingest.layers import LayerSettings
 
 _STATUS = {1: "charging", 2: "discharging", 3: "not charging", 4: "full"}
 _ROUNDING = 0.01
+_TOO_FULL = "percentage above percentage_scale, charge unknown; of a battery that sends 0..100 set percentage_scale: 100.0"
 
 
 def charge(message: Any, scale: float) -> float | None:
@@ -35,5 +36,7 @@ def convert(message: Any, layer: LayerSettings) -> TextPercept:
         parts.append(state)
     text = f"{layer.name}: {', '.join(parts)}"
     if fraction is None:
-        return TextPercept(origin_of(message), text, values=(voltage,) if voltage else (), words=state)
+        voltages = (voltage,) if voltage else ()
+        doubt = _TOO_FULL if (number(message.percentage) or 0.0) > layer.percentage_scale else ""
+        return TextPercept(origin_of(message), text, values=voltages, words=state, doubt=doubt)
     return TextPercept(origin_of(message), text, fraction, "fraction", words=state)
