@@ -22,7 +22,7 @@ class MessageCounts:
         dropped: messages lost to a full queue or a full disk.
         refusals: reason -> messages refused for what was in them.
         skipped: reason -> single detections, their positions, or a charge, left out of messages that were taken.
-        doubt: what seems wrong with the layer's settings by the newest message that was taken, or "".
+        doubt: what seems wrong with the layer's settings by the newest message, or "".
         last_arrival: ns of the steady clock, None before the first.
         type: ROS type of the newest message, "" before the first.
     """

@@ -17,6 +17,7 @@ from memory_node.ingest.converters import (
     Refused,
     TextPercept,
     converter,
+    without_effect,
 )
 from memory_node.ingest.converters.robot_pose import convert as convert_pose
 from memory_node.ingest.counts import MessageCounts
@@ -144,9 +145,22 @@ class Delivery:
             if layer.tells_of_body(type_name):
                 raise Refused(NOT_INTERNAL)
             self._detections(percept, layer, stamped, waited)
+            self._doubt("", layer, type_name)
         else:
-            return self._said(percept, layer, type_name, stamped, waited)
+            taken = self._said(percept, layer, type_name, stamped, waited)
+            self._doubt(percept.doubt, layer, type_name)
+            return taken
         return True
+
+    def _doubt(self, doubt: str, layer: LayerSettings, type_name: str) -> None:
+        """Count and tell what a message makes doubt, else which settings do nothing for its type."""
+        counts = self._counts[layer.name]
+        if doubt:
+            counts.skip(doubt)
+        idle = (f"{name} has no effect here: {why}" for name, why in without_effect(layer, type_name).items())
+        counts.doubt = doubt or next(idle, "")
+        if counts.doubt:
+            self._report(layer.name, counts.doubt)
 
     def _pose(self, percept: PosePercept, stamped: Stamped, waited: float | None) -> None:
         self._resolver.add_base(percept.base_frame)
@@ -212,16 +226,10 @@ class Delivery:
     def _said(
         self, percept: TextPercept, layer: LayerSettings, type_name: str, stamped: Stamped, waited: float | None
     ) -> bool:
-        taken = True
         if layer.tells_of_body(type_name):
-            taken = self._reading(percept, layer, stamped, waited)
-        else:
-            self._text(percept, layer, stamped, waited)
-        self._counts[layer.name].doubt = percept.doubt
-        if percept.doubt:
-            self._counts[layer.name].skip(percept.doubt)
-            self._report(layer.name, percept.doubt)
-        return taken
+            return self._reading(percept, layer, stamped, waited)
+        self._text(percept, layer, stamped, waited)
+        return True
 
     def _text(self, percept: TextPercept, layer: LayerSettings, stamped: Stamped, waited: float | None) -> None:
         pose = self._pose_at(stamped.stamp, waited)

@@ -10,7 +10,7 @@ from typing import Any
 
 from memory_node.config import FRAME, Form, Settings, SettingSpec, checked, settings_table
 from memory_node.errors import InvalidArgument, shown
-from memory_node.ingest.converters import DETECTION_TYPES, POSE_TYPES
+from memory_node.ingest.converters import DETECTION_TYPES, POSE_TYPES, without_effect
 from memory_node.ingest.delivery import NOT_INTERNAL, ODOMETRY
 from memory_node.ingest.frames import StaticMounts
 from memory_node.ingest.layers import UNSET_LISTS, LayerSettings, check_names, layer_from, layer_table
@@ -150,6 +150,7 @@ class Parameters:
             else:
                 layer, _, setting = name.partition(".")
                 layers[layer] = replace(layers[layer], **{setting: checked(name, value, spec)})
+                _check_effects(layers[layer])
         settings = Settings(**{name: values[name] for name in settings_table()})
         return replace(self, values=values, settings=settings, layers=tuple(layers.values()))
 
@@ -176,8 +177,9 @@ def read(given: Mapping[str, Any]) -> Parameters:
     groups = {name: _group(given, name) for name in names}
     layers = [layer_from(name, group) for name, group in groups.items()]
     for layer in layers:
-        if layer.is_internal_state and layer.type in DETECTION_TYPES:
+        if layer.is_internal_state and layer.type in DETECTION_TYPES and not layer.fields:
             raise InvalidArgument(f"{layer.name}.is_internal_state", f"got True, allowed is false: {NOT_INTERNAL}")
+        _check_effects(layer)
     mounts = {frame: _numbers(f"{MOUNTS}.{frame}", v) for frame, v in _group(given, MOUNTS).items()}
     StaticMounts(settings.frame, values["base_frame"], mounts)
     known = set(table) | {f"{name}.{key}" for name, group in groups.items() for key in group}
@@ -185,6 +187,12 @@ def read(given: Mapping[str, Any]) -> Parameters:
     likely = sorted(known | {f"{name}.{key}" for name in names for key in layer_table()})
     unread = {name: next(iter(difflib.get_close_matches(name, likely, 1)), "") for name in given if name not in known}
     return Parameters(values, settings, (*_odometry(values), *layers), mounts, unread)
+
+
+def _check_effects(layer: LayerSettings) -> None:
+    for name, why in without_effect(layer, layer.type).items():
+        given = shown(getattr(layer, name))
+        raise InvalidArgument(f"{layer.name}.{name}", f"got {given}, it has no effect here: {why}")
 
 
 def _is_unset(value: Any) -> bool:

@@ -51,6 +51,9 @@ def page() -> str:
             "",
             *parameter_rows(layer_table().values()),
             "",
+            "A setting that does nothing for a layer's type or side, such as `label_map` for texts, is refused; "
+            "where these are found out from the topic, the layer's problem says so.",
+            "",
             "## Message types",
             "",
             *table(("type", "what is kept"), types()),

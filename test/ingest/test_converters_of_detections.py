@@ -128,6 +128,14 @@ def test_f18_field_names_of_foxy(tracking: bool, track: str) -> None:
     assert read("vision_msgs/msg/Detection3DArray", array).detections == (expected,)
 
 
+def test_detections_by_a_named_field_are_that_field() -> None:
+    said = ("detections.0.results.0.hypothesis.class_id",)
+    array = ros.make("vision_msgs/msg/Detection3DArray", detections=[detection_3d(hypothesis("cup", 0.8))])
+    assert read("vision_msgs/msg/Detection3DArray", array, fields=said).text == "sense: cup"
+    own = ros.own_array(1.0, "map", ros.own("cup", 0.9))
+    assert read("robot_memory/msg/DetectionArray", own, fields=("detections.0.confidence",)).value == 0.9
+
+
 def test_label_map_compares_labels_as_entities_do() -> None:
     array = ros.own_array(1.0, "map", ros.own("tv", 0.9), ros.own("Dining_Table", 0.9), ros.own("CUP", 0.9))
     rules = ("TV: television", "dining table: Desk", "cup:")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import threading
 
+import numpy as np
 import pytest
 from support import ros_messages as ros
 from support.fakes import FakeClock
@@ -97,6 +98,22 @@ def test_f20_a_battery_that_sends_per_cent_is_told_with_the_setting_that_mends_i
         bench.intake.put("battery", ros.make(BATTERY, percentage=percentage, present=True), BATTERY)
         assert bench.work().intake.counts["battery"].problem == ""
     assert counts.taken == 5
+
+
+def test_a_setting_that_does_nothing_for_the_type_that_was_found_out_is_the_layers_problem(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    layers = [LayerSettings(name, topic=f"/{name}", min_change=0.5, side_is_known=False) for name in ("a", "b", "c")]
+    bench = Bench(*layers)
+    bench.say("a chair", "a")
+    bench.intake.put("b", ros.own_array(1000.0, "map", ros.own("cup")), DETECTIONS)
+    joints = "sensor_msgs/msg/JointState"
+    bench.intake.put("c", ros.make(joints, name=["lift"], position=np.array([0.3])), joints)
+    bench.work()
+    said = "min_change has no effect here: it is for internal state"
+    assert [bench.intake.counts[name].problem for name in "abc"] == [said, said, ""]
+    assert [line for line in caplog.messages if "min_change" in line] == [f"layer a: {said}", f"layer b: {said}"]
+    assert [bench.intake.counts[name].taken for name in "abc"] == [1, 1, 1]
 
 
 # ---- time

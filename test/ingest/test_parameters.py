@@ -105,6 +105,19 @@ def test_f15_empty_lists_are_unset(empty: Any) -> None:
             for topic in ("/{nope}", "/a{", "/a}b", "/{node")
         ),
         ({"layers": ["a"], "a.topic": "/a", "a.trigger": "/{nope}"}, "a.trigger: got '/{nope}', allowed is"),
+        *(
+            (
+                {"layers": ["a"], "a.topic": "/a", "a.type": type_name, f"a.{setting}": value, **more},
+                f"a.{setting}: got {value!r}, it has no effect here: it is for {what}",
+            )
+            for type_name, setting, value, what, more in (
+                (DETECTIONS, "min_change", 0.5, "internal state", {}),
+                ("", "min_change", 0.5, "internal state", {"a.is_internal_state": False}),
+                ("std_msgs/msg/String", "min_confidence", 0.5, "detections", {}),
+                (DETECTIONS, "min_confidence", 0.5, "detections and without `fields`", {"a.fields": ["detections.0"]}),
+                ("std_msgs/msg/Float32", "percentage_scale", 100.0, "sensor_msgs/msg/BatteryState", {}),
+            )
+        ),
         ({"sensor_frames.cam": "front"}, "sensor_frames.cam: got 'front'"),
     ],
 )
@@ -112,6 +125,20 @@ def test_f16_wrong_values_are_refused_naming_the_parameter(given: dict[str, Any]
     with pytest.raises(InvalidArgument) as error:
         read(given)
     assert said in str(error.value)
+
+
+def test_settings_that_may_have_an_effect_once_the_type_is_found_out_are_taken() -> None:
+    given = {"min_change": 0.5, "min_confidence": 0.5, "percentage_scale": 100.0, "sensor_range": 3.0}
+    parameters = read({"layers": ["a"], "a.topic": "/a", **{f"a.{name}": value for name, value in given.items()}})
+    assert {name: getattr(parameters.layers[1], name) for name in given} == given
+
+
+def test_a_setting_without_effect_is_refused_at_run_time_too() -> None:
+    parameters = read({"layers": ["a"], "a.topic": "/a", "a.type": "std_msgs/msg/String"})
+    for setting in ("min_change", "min_confidence"):
+        with pytest.raises(InvalidArgument, match=f"a.{setting}: got 0.5, it has no effect here: it is for "):
+            parameters.changed({f"a.{setting}": 0.5})
+    assert parameters.changed({"a.min_change": 0.0, "a.stale_after": 3.0}).layers[1].stale_after == 3.0
 
 
 def test_mounts_take_whole_numbers_too() -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from memory_node.graph import Detection, Position
-from memory_node.ingest.layers import LayerSettings
+from memory_node.ingest.layers import LayerSettings, layer_table
 
 UNSET: Position = (0.0, 0.0, 0.0)
 """What a position says that nobody set."""
@@ -137,7 +137,31 @@ def _convert(module: str) -> Converter:
 def converter(type_name: str, layer: LayerSettings) -> Converter:
     """Return what reads messages of this type for the layer: its own converter, or field by field.
 
-    A layer that names `fields` is read field by field, unless it is one of detections.
+    A layer that names `fields` is always read field by field.
     """
-    by_fields = layer.fields and type_name not in DETECTION_TYPES
-    return _convert("general" if by_fields else _MODULES.get(type_name, "general"))
+    return _convert(_module(type_name, layer))
+
+
+def _module(type_name: str, layer: LayerSettings) -> str:
+    return "general" if layer.fields else _MODULES.get(type_name, "general")
+
+
+def without_effect(layer: LayerSettings, type_name: str) -> dict[str, str]:
+    """Return the settings that were given and do nothing for messages of a type, each with why that is.
+
+    Args:
+        type_name: "" while it is not known; then only what no type changes is told.
+    """
+    reasons: dict[str, str] = {}
+    if layer.tells_of_body(type_name) is False:
+        reasons["min_change"] = "it is for internal state"
+    if type_name or layer.fields:
+        module = _module(type_name, layer)
+        of_fields = " and without `fields`" if layer.fields else ""
+        if not module.endswith("_detections"):
+            for name in ("label_map", "min_confidence", "sensor_range", "sensor_fov"):
+                reasons[name] = f"it is for detections{of_fields}"
+        if module != "battery":
+            reasons["percentage_scale"] = f"it is for sensor_msgs/msg/BatteryState{of_fields}"
+    table = layer_table()
+    return {name: why for name, why in reasons.items() if getattr(layer, name) != table[name].default}

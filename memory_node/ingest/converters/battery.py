@@ -10,7 +10,7 @@ from memory_node.ingest.layers import LayerSettings
 
 _STATUS = {1: "charging", 2: "discharging", 3: "not charging", 4: "full"}
 _ROUNDING = 0.01
-_TOO_FULL = "percentage above percentage_scale, charge unknown; of a battery that sends 0..100 set percentage_scale: 100.0"
+_TOO_FULL = "percentage above percentage_scale, charge unknown; of one that sends 0 to 100 set percentage_scale: 100.0"
 
 
 def charge(message: Any, scale: float) -> float | None:
