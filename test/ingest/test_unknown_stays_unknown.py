@@ -65,3 +65,24 @@ def test_f22_without_a_heading_no_side_is_told(tmp_path: Path) -> None:
             assert ("heading unknown" in context.text) is not known
             assert ("left" in context.text) is known and "nan" not in context.text.lower()
             assert "cup" in context.text and "2.0 m" in context.text
+
+
+@pytest.mark.parametrize(
+    ("score", "label", "missing"),
+    [(0.9, "cup", False), (0.3, "cup", True), (0.9, "person", True), (math.nan, "x", False)],
+)
+def test_looks_of_which_the_settings_leave_nothing_show_that_a_thing_is_gone(
+    tmp_path: Path, score: float, label: str, missing: bool
+) -> None:
+    clock, at = FakeClock(), (2.0, 0.0, 0.5)
+    found = LayerSettings("found", topic="/found", min_confidence=0.5, label_map=("person:",), max_rate_hz=0.0)
+    with Memory.open(tmp_path / "memory.db", clock=clock) as memory:
+        intake = Intake(memory, [LayerSettings(ODOMETRY, topic="/odom", max_rate_hz=0.0), found], clock)
+        for i in range(32):
+            clock.advance(1.0)
+            now = clock.now_ns() / 1e9
+            intake.put(ODOMETRY, ros.odometry(now, 0.0, 0.0, turn=(0.0, 0.0, 0.0, 1.0)), ODOM)
+            thing = ros.own(label, score, at) if i >= 2 else ros.own("cup", 0.9, at)
+            intake.put("found", ros.own_array(now, "map", thing), DETECTIONS)
+            intake.drain()
+        assert [cup.missing for cup in memory.entity_query("cup").entities] == [missing]
