@@ -13,6 +13,7 @@ from typing import Any
 import rclpy
 import yaml
 from rclpy.executors import ExternalShutdownException, MultiThreadedExecutor
+from rclpy.impl.rcutils_logger import RcutilsLogger
 from rclpy.logging import get_logger
 from rclpy.signals import SignalHandlerOptions
 
@@ -21,11 +22,15 @@ from memory_node.ingest.parameters import RIGHT_FORM
 
 
 class RosLogHandler(logging.Handler):
-    """Hands the engine's log records to the ROS logger."""
+    """Hands the engine's log records to a ROS logger; that of a node also publishes them on `/rosout`."""
+
+    def __init__(self, logger: RcutilsLogger) -> None:
+        super().__init__()
+        self._logger = logger
 
     def emit(self, record: logging.LogRecord) -> None:
         """Log a record. Each level has a line of its own: rclpy keeps the level of a calling line."""
-        logger, text = get_logger("memory"), self.format(record)
+        logger, text = self._logger, self.format(record)
         if record.levelno >= logging.ERROR:
             logger.error(text)
         elif record.levelno >= logging.WARNING:
@@ -109,12 +114,12 @@ def run(stop: threading.Event, args: list[str] | None = None) -> int:
 def _run(stop: threading.Event) -> int:
     from memory_node.ros.node import MemoryNode
 
-    _bridge_logging()
     try:
         node = MemoryNode()
     except InvalidArgument as error:
         get_logger("memory").fatal(f"wrong parameter: {error}")
         return 1
+    _bridge_logging(node.get_logger())
     executor = MultiThreadedExecutor(num_threads=node.parameters["num_threads"])
     executor.add_node(node)
     spinning = threading.Thread(target=_spin, args=(executor, node, stop), name="spin", daemon=True)
@@ -145,8 +150,8 @@ def _spin(executor: MultiThreadedExecutor, node: Any, stop: threading.Event) -> 
                 node.get_logger().error(f"a callback failed: {traceback.format_exc()}")
 
 
-def _bridge_logging() -> None:
+def _bridge_logging(to: RcutilsLogger) -> None:
     logger = logging.getLogger("memory_node")
     logger.setLevel(logging.INFO)
-    logger.handlers = [RosLogHandler()]
+    logger.handlers = [RosLogHandler(to)]
     logger.propagate = False

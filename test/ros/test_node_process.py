@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rcl_interfaces.msg import Parameter, ParameterValue
+from rcl_interfaces.msg import Log, Parameter, ParameterValue
 from rcl_interfaces.srv import SetParameters
 from rosgraph_msgs.msg import Clock
 from std_msgs.msg import String
@@ -92,6 +92,19 @@ def test_two_namespaces_have_two_databases_and_two_answers(tmp_path: Path) -> No
         assert (tmp_path / "ros_home" / robot / "memory.db").is_file()
 
 
+def test_what_the_engine_logs_reaches_rosout_under_the_name_of_the_node(tmp_path: Path) -> None:
+    with process(tmp_path, SCENE, "-r", "__ns:=/r1", name="named") as node, peer("/r1/memory") as other:
+        logs: list[Log] = []
+        other.node.create_subscription(Log, "/rosout", logs.append, 100)
+        ready(other, node)
+        other.publish("/r1/scene", String(data=" "))
+        said = "layer scene: message refused: empty text"
+        log = wait_until(lambda: next((log for log in logs if log.msg == said), None), "the refusal on /rosout")
+        assert log.name == "r1.memory"
+        assert f"[r1.memory]: {said}" in node.output
+        assert node.stop() == 0, node.output
+
+
 def test_the_shipped_configuration_starts_and_stops_while_the_model_loads(tmp_path: Path) -> None:
     with process(tmp_path, ROOT / "config" / "memory.yaml") as node, peer() as other:
         ready(other, node)
@@ -125,6 +138,7 @@ HEAD = "/**:\n  ros__parameters:\n    "
         ("layers: [a]\n", "the top level is a node's name"),
         (HEAD + "flush_interval: fast\n", "wrong parameter: flush_interval: got 'fast', allowed is a number"),
         (HEAD + "layers: [a]\n", "wrong parameter: a.topic: missing"),
+        (HEAD + "use_sim_time: 5\n", "wrong parameter: use_sim_time: got 5, allowed is true or false"),
         (HEAD + "db_path: /proc/no/memory.db\n", "cannot start: /proc/no"),
     ],
 )
