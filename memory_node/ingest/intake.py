@@ -27,6 +27,7 @@ NS = 1_000_000_000
 _CLOCK_BACK = 1 * NS
 _TICK = 0.05
 _REPORT_EVERY = 30 * NS
+_REPORTS = 20
 
 
 @dataclass
@@ -100,7 +101,7 @@ class Intake:
         self._waiting = self._late = self._number = self._epoch = 0
         self._worked_epoch = self._forgotten_epoch = 0
         self._last_seen = 0
-        self._reported: dict[tuple[str, str], int] = {}
+        self._reported: dict[str, dict[str, int]] = {name: {} for name in self.layers}
         self._arrived = threading.Condition()
         self._work = threading.RLock()
         self._stopping = False
@@ -355,10 +356,18 @@ class Intake:
         self._report(layer, "message refused: " + reason, detail)
 
     def _report(self, layer: str, what: str, detail: str = "", again: bool = True) -> None:
-        """Log once for one layer and reason, and when `again` once more every half minute."""
-        now, key = self._steady(), (layer, what)
-        last = self._reported.get(key)
-        if (last is not None and (not again or 0 <= now - last < _REPORT_EVERY)) or len(self._reported) > 1000:
+        """Log once for one layer and reason, and when `again` once more every half minute.
+
+        A layer with ever new reasons, such as a frame of its own in each message, logs _REPORTS of them in that time.
+        """
+        now, reported = self._steady(), self._reported[layer]
+        last = reported.get(what)
+        if last is not None and (not again or now - last < _REPORT_EVERY):
             return
-        self._reported[key] = now
+        if len(reported) >= _REPORTS and what not in reported:
+            for old in [old for old, at in reported.items() if now - at >= _REPORT_EVERY]:
+                del reported[old]
+            if len(reported) >= _REPORTS:
+                return
+        reported[what] = now
         log.warning("layer %s: %s%s", layer, what, f" ({detail[:200]})" if detail else "")

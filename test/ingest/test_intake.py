@@ -278,6 +278,26 @@ def test_reports_are_throttled(caplog: pytest.LogCaptureFixture) -> None:
     assert [record.getMessage() for record in caplog.records] == ["layer scene: message refused: empty text"] * 2
 
 
+def test_ever_new_faults_of_one_layer_neither_fill_the_log_nor_end_it(caplog: pytest.LogCaptureFixture) -> None:
+    steady = FakeClock()
+    bench = Bench(seen(), scene(), steady=steady.now_ns)
+
+    def see(frame: str) -> None:
+        bench.intake.put("detections", ros.own_array(1000.0, frame, ros.own("cup", at=(1.0, 0.0, 0.0))), DETECTIONS)
+        bench.work()
+
+    for minute in range(3):
+        for number in range(1100):
+            see(f"frame{minute}x{number}")
+        bench.say("")
+        bench.work()
+        assert caplog.messages[-1] == "layer scene: message refused: empty text", "another layer's is told"
+        assert len(caplog.messages) == 21
+        assert "frame" + str(minute) + "x0'" in caplog.messages[0]
+        caplog.clear()
+        steady.advance(60.0)
+
+
 def test_f5_a_skew_is_reported_once_for_each_layer(caplog: pytest.LogCaptureFixture) -> None:
     """Rows say it themselves; a driver that never sets its stamps would fill the log for as long as the robot runs."""
     steady = FakeClock()
