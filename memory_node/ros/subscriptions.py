@@ -134,7 +134,8 @@ class Subscriptions:
                     self._refresh(feed)
 
     def _refresh(self, feed: Feed) -> None:
-        offers = self._node.get_publishers_info_by_topic(feed.topic)
+        # The topic's name is remapped already, and the main node would remap it again.
+        offers = self._listener.node.get_publishers_info_by_topic(feed.topic)
         feed.publishers = len(offers)
         offered = sorted({offer.topic_type for offer in offers})
         wanted = feed.layer.type or _discovered(feed.type_name, offered)
