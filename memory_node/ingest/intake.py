@@ -81,7 +81,8 @@ class Intake:
         Args:
             queue_size: messages waiting, all layers together, those aside included.
             steady: ns of a clock that never jumps.
-            decode: makes a message of what was put and its type name, in the worker; None: messages are put as such.
+            decode: makes a message of what was put and its type name, in the worker, or None when it is to be passed
+                over; without it messages are put as such.
         """
         self.auto_store = auto_store
         self.layers = {layer.name: layer for layer in layers}
@@ -276,6 +277,9 @@ class Intake:
         try:
             if self._decode is not None:
                 arrival.message = self._decode(arrival.message, arrival.type_name)
+                if arrival.message is None:
+                    self.counts[name].thinned += 1
+                    return
             arrival.origin = origin_of(arrival.message)
             arrival.stamped = sane_stamp(arrival.origin.stamp, arrival.received, self.limits)
         except Refused as refusal:

@@ -112,6 +112,15 @@ def diagnostic_array(
     return array
 
 
+def without_own(array: DiagnosticArray, node_name: str) -> DiagnosticArray | None:
+    """Return an array of others without the statuses that the node published; None when there are no others."""
+    others = [status for status in array.status if not status.name.startswith(f"{node_name}: ")]
+    if array.status and not others:
+        return None
+    array.status = others
+    return array
+
+
 def _status(name: str, problem: str, values: Mapping[str, object], error: bool = False) -> DiagnosticStatus:
     level = DiagnosticStatus.OK
     if problem:

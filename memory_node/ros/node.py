@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import PointStamped
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup, ReentrantCallbackGroup
@@ -34,6 +35,7 @@ from memory_node.rooms import preload
 from memory_node.ros.clocks import CLOCK_TOPIC, RosClock, SilentClockWatch
 from memory_node.ros.conversion import job_message, stamp_ns, status_message
 from memory_node.ros.declare import check_changes, database_path, declare, follow_changes
+from memory_node.ros.diagnostics import without_own
 from memory_node.ros.frames import frame_resolver
 from memory_node.ros.listener import Listener
 from memory_node.ros.models import embedder, summarizer
@@ -289,7 +291,7 @@ class _Open:
             node.clock,
             self.resolver,
             queue_size=parameters["queue_size"],
-            decode=lambda data, type_name: deserialize_message(data, message_class(type_name)),
+            decode=self._decode,
         )
         self.subscriptions = Subscriptions(node, self.intake, parameters.layers, self._declare)
         opened.callback(self.subscriptions.destroy)
@@ -309,6 +311,12 @@ class _Open:
             Clock(clock_type=ClockType.STEADY_TIME),
         )
         opened.callback(node.destroy_timer, timer)
+
+    def _decode(self, data: bytes, type_name: str) -> Any:
+        message = deserialize_message(data, message_class(type_name))
+        if isinstance(message, DiagnosticArray):
+            return without_own(message, self._node.get_fully_qualified_name())
+        return message
 
     def _service(self, spec: ServiceSpec, group: Any) -> Any:
         node = self._node

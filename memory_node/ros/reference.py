@@ -16,7 +16,11 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "parameters.md"
 
 
 TOPICS = (
-    ("`/diagnostics`", "`diagnostic_msgs/msg/DiagnosticArray`", "sent: state of memory, jobs and layers, see below"),
+    (
+        "`/diagnostics`",
+        "`diagnostic_msgs/msg/DiagnosticArray`",
+        "sent: state of memory, jobs and layers, see below; a layer of this topic leaves them out",
+    ),
     ("`~/markers`", "`visualization_msgs/msg/MarkerArray`", "sent: entities, gists and path for RViz"),
     ("each layer's topic", "its type", "taken in"),
     ("`odometry.topic`", "`odometry.type`", "taken in: where the robot is"),

@@ -1,14 +1,17 @@
-"""Which topic a layer hears when names are remapped."""
+"""Which topic a layer hears, and what of it: remapped, or said by the node itself."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from std_msgs.msg import Float32, String
 from support.ros_harness import layer, node_here, peer, wait_until
 
 STRING = "std_msgs/msg/String"
+DIAGNOSTICS = "diagnostic_msgs/msg/DiagnosticArray"
 
 
 @pytest.mark.parametrize(("type_name", "second"), [("", "/nothing"), (STRING, "/rear")])
@@ -22,3 +25,30 @@ def test_f6_a_name_that_a_remap_gave_is_not_remapped_again(tmp_path: Path, type_
         wait_until(lambda: other.layer("front").publishers == 1, "its publishers were counted")
         status = other.layer("front")
         assert (status.topic, status.type, status.problem) == ("/back", STRING, "")
+
+
+def found(name: str, message: str, level: bytes = DiagnosticStatus.WARN) -> DiagnosticStatus:
+    return DiagnosticStatus(name=name, message=message, level=level)
+
+
+def test_a_layer_of_diagnostics_leaves_out_what_the_node_says_itself(tmp_path: Path) -> None:
+    parameters: dict[str, Any] = {
+        "layers": ["diag"],
+        "diag": layer("/diagnostics", DIAGNOSTICS, is_internal_state=True),
+        "diagnostics_period": 0.1,
+    }
+    with node_here(tmp_path, parameters), peer() as other:
+        wait_until(lambda: other.layer("diag").thinned >= 3, "it hears itself")
+        status = other.layer("diag")
+        assert (status.stored, status.refused, status.problem) == (0, 0, "")
+        assert not other.call("body_status").readings
+        mixed = [
+            found("/memory: layer front", "no publisher"),
+            found("motor", "too hot", DiagnosticStatus.ERROR),
+            found("/r2/memory: jobs", "late"),
+        ]
+        other.publish("/diagnostics", DiagnosticArray(status=mixed), DiagnosticArray())
+        readings = wait_until(lambda: other.call("body_status").readings, "a reading")
+        assert [r.text for r in readings] == ["diag: error motor: too hot; warning /r2/memory: jobs: late"]
+        wait_until(lambda: other.layer("diag").refused == 1, "one that was empty from the start is refused as ever")
+        assert other.layer("diag").stored == 1
