@@ -7,7 +7,7 @@ import functools
 import importlib
 import itertools
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,6 +26,10 @@ except ImportError:  # Humble
     from rclpy.qos_event import SubscriptionEventCallbacks
 
 _ALIKE = 0.6
+_KNOWN = 10_000
+"""Latched messages of a topic that are known again: more than a subscription may hold back."""
+_HAS_INFO = hasattr(Subscription, "CallbackType")
+"""Whether callbacks are told when a message was sent; not in Humble."""
 _DURABILITY = {
     "volatile": DurabilityPolicy.VOLATILE,
     "transient_local": DurabilityPolicy.TRANSIENT_LOCAL,
@@ -54,6 +58,7 @@ class Feed:
     Attributes:
         problem: why nothing can come, or "".
         publishers: how many there are now.
+        known: latched messages that came, by when they were sent and what they say.
     """
 
     layer: LayerSettings
@@ -65,6 +70,19 @@ class Feed:
     problem: str = ""
     told: set[str] = field(default_factory=set)
     publishers: int = 0
+    known: dict[tuple[int, int], None] = field(default_factory=dict)
+
+    def is_new(self, sent: int, data: bytes) -> bool:
+        """Whether a latched message comes for the first time; `sent`, ns of its publisher's clock, 0 if not known."""
+        if not sent:
+            return True
+        message = (sent, hash(data))
+        if message in self.known:
+            return False
+        self.known[message] = None
+        if len(self.known) > _KNOWN:
+            del self.known[next(iter(self.known))]
+        return True
 
 
 class Subscriptions:
@@ -192,7 +210,7 @@ class Subscriptions:
         feed.subscription = self._listener.node.create_subscription(
             message_type,
             feed.topic,
-            lambda data: feed.take(data, type_name),
+            _taking(feed, type_name),
             QoSProfile(depth=feed.layer.depth, reliability=policy, durability=durability),
             event_callbacks=SubscriptionEventCallbacks(incompatible_qos=lambda event: self.refresh()),
             raw=True,
@@ -227,6 +245,18 @@ def _discovered(before: str, offered: list[str]) -> str:
     if len(offered) == 1:
         return offered[0]
     return before if before in offered or not offered else ""
+
+
+def _taking(feed: Feed, type_name: str) -> Callable[..., None]:
+    """The callback of a subscription. Latched messages come again whenever it is made anew, and are taken once."""
+    if feed.layer.durability != "transient_local" or not _HAS_INFO:
+        return lambda data: feed.take(data, type_name)
+
+    def take(data: bytes, info: Mapping[str, Any]) -> None:
+        if feed.is_new(info["source_timestamp"], data):
+            feed.take(data, type_name)
+
+    return take
 
 
 def _firing(intake: Intake, topic: str) -> Callable[[bytes, str], None]:

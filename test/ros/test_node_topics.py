@@ -1,4 +1,4 @@
-"""Which topic a layer hears, and what of it: remapped, or said by the node itself."""
+"""Which topic a layer hears, and what of it: remapped, latched, or said by the node itself."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ from typing import Any
 
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from std_msgs.msg import Float32, String
 from support.ros_harness import layer, node_here, peer, wait_until
 
 STRING = "std_msgs/msg/String"
 DIAGNOSTICS = "diagnostic_msgs/msg/DiagnosticArray"
+HASTY = QoSProfile(
+    depth=1, reliability=ReliabilityPolicy.BEST_EFFORT, durability=DurabilityPolicy.TRANSIENT_LOCAL
+)
 
 
 @pytest.mark.parametrize(("type_name", "second"), [("", "/nothing"), (STRING, "/rear")])
@@ -52,3 +56,19 @@ def test_a_layer_of_diagnostics_leaves_out_what_the_node_says_itself(tmp_path: P
         assert [r.text for r in readings] == ["diag: error motor: too hot; warning /r2/memory: jobs: late"]
         wait_until(lambda: other.layer("diag").refused == 1, "one that was empty from the start is refused as ever")
         assert other.layer("diag").stored == 1
+
+
+def test_f6_a_latched_message_that_comes_again_is_the_same_one(tmp_path: Path) -> None:
+    parameters = {"layers": ["signs"], "signs": layer("/signs", STRING, durability="transient_local")}
+    with node_here(tmp_path, parameters) as node, peer() as other:
+        other.publish("/signs", String(data="exit"), String(data="exit"), latched=True)
+        wait_until(lambda: other.layer("signs").received == 2, "both came, alike as they are")
+        feed = node._rooms.subscriptions["signs"]
+        hasty = other.node.create_publisher(String, "/signs", HASTY)
+        wait_until(lambda: not feed.reliable, "a best effort publisher makes it one")
+        other.node.destroy_publisher(hasty)
+        wait_until(lambda: feed.reliable, "without that it is reliable again")
+        other.publish("/signs", String(data="way in"))
+        wait_until(lambda: "way in" in [row.text for row in other.rows("signs")], "the next one")
+        assert [row.text for row in other.rows("signs")] == ["exit", "exit", "way in"]
+        assert other.layer("signs").received == 3
