@@ -12,9 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from memory_node.errors import InvalidArgument
+from memory_node.errors import InvalidArgument, shown
 
 INF = math.inf
+MAX_NAME = 256
+"""Longest name, as of a layer or a map, characters."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,17 @@ def _is_zone(name: str) -> bool:
         return False
 
 
-FRAME = Form("a frame's name such as map, without a leading /", lambda name: name[:1] not in ("", " ", "/"))
+def _is_name(name: str) -> bool:
+    return 0 < len(name) <= MAX_NAME and name.isprintable() and name == name.strip()
+
+
+NAME = Form(f"a name of at most {MAX_NAME} printable characters, without blanks around it", _is_name)
+MAP = Form(f"{NAME.words}, or empty", lambda name: not name or NAME.fits(name))
+FRAME = Form(
+    "a frame's name such as map, without a leading / or blanks around it",
+    lambda name: NAME.fits(name) and not name.startswith("/"),
+)
+FILE = Form("the path of a file", lambda path: bool(path.strip()))
 ZONE = Form("an IANA name such as Europe/Berlin", _is_zone)
 
 
@@ -57,7 +69,7 @@ class Settings:
     """Settings of a memory. Wrong values raise InvalidArgument naming the setting, what came and what is allowed."""
 
     # storing
-    db_path: str = setting("memory.db", "SQLite file; the folder is created, ~ is expanded.")
+    db_path: str = setting("memory.db", "SQLite file; the folder is created, ~ is expanded.", form=FILE)
     durability: str = setting(
         "normal",
         "normal survives a killed process, full also a power cut right after the commit (SQLite `synchronous`).",
@@ -89,6 +101,7 @@ class Settings:
         "",
         "Name of the map that positions belong to; set_map changes it. Empty: none in frame map, else the frame's"
         " name, in frame odom with the session's number: its zero is another at each start.",
+        form=MAP,
     )
     time_zone: str = setting(
         "UTC", "IANA zone that 'yesterday' and 'this morning' are read in.", form=ZONE, runtime=True
@@ -255,7 +268,7 @@ def table_of(settings: type[Any]) -> dict[str, SettingSpec]:
 
 def checked(name: str, value: Any, spec: SettingSpec) -> Any:
     """Return the value as the spec's type, or raise InvalidArgument with the name, what came and what is allowed."""
-    wrong = InvalidArgument(name, f"got {value!r}, allowed is {spec.allowed}")
+    wrong = InvalidArgument(name, f"got {shown(value)}, allowed is {spec.allowed}")
     if spec.type is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if spec.type is tuple and isinstance(value, list):

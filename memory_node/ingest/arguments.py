@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from memory_node.config import MAX_NAME
 from memory_node.errors import InvalidArgument, shown
 from memory_node.graph import Position
 from memory_node.ingest.track import is_sane_position
@@ -37,8 +38,8 @@ def checked_text(argument: str, text: Any) -> str:
 def checked_name(argument: str, name: Any) -> str:
     """Return a short name of one line, such as a layer's."""
     clean = checked_text(argument, name).strip()
-    if len(clean) > 256 or not clean.isprintable():
-        raise InvalidArgument(argument, f"got {clean[:40]!r}, allowed are at most 256 printable characters")
+    if len(clean) > MAX_NAME or not clean.isprintable():
+        raise InvalidArgument(argument, f"got {clean[:40]!r}, allowed are at most {MAX_NAME} printable characters")
     return clean
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from memory_node.config import SettingSpec, checked, setting, table_of
-from memory_node.errors import InvalidArgument
+from memory_node.config import NAME, SettingSpec, checked, setting, table_of
+from memory_node.errors import InvalidArgument, shown
 
 TOPIC_FORM = (
     """a topic's name such as "/camera/found": letters, digits and _, no part beginning with a digit; """
@@ -42,7 +42,8 @@ class LayerSettings:
         (), "Fields to keep of a message, dotted paths such as pose.position.x; empty: what the type's converter says."
     )
     label_map: tuple[str, ...] = setting(
-        (), 'Labels of detections in other words, each as "from: to" ("62: tv"); "from:" leaves that label out.'
+        (), 'Labels of detections in other words, each as "from: to" ("62: tv"); "from:" leaves that label out. Of'
+        ' several colons the last before a blank or the end divides: "coco:62: tv".'
     )
     min_confidence: float = setting(
         0.0,
@@ -103,7 +104,7 @@ class LayerSettings:
             object.__setattr__(self, name, checked(f"{self.name}.{name}", getattr(self, name), spec))
         for rule in self.label_map:
             if ":" not in rule:
-                raise InvalidArgument(f"{self.name}.label_map", f'got {rule!r}, allowed is "from: to"')
+                raise InvalidArgument(f"{self.name}.label_map", f'got {shown(rule)}, allowed is "from: to"')
         if self.topic and not _is_topic(self.topic):
             raise InvalidArgument(f"{self.name}.topic", f"got {self.topic!r}, allowed is {TOPIC_FORM}")
         if self.type and not _TYPE.fullmatch(self.type):
@@ -122,8 +123,7 @@ class LayerSettings:
     @property
     def labels(self) -> dict[str, str]:
         """label_map as a dictionary."""
-        pairs = (rule.split(":", 1) for rule in self.label_map)
-        return {source.strip(): target.strip() for source, target in pairs}
+        return dict(_pair(rule) for rule in self.label_map)
 
     @property
     def trigger_rate(self) -> float | None:
@@ -141,6 +141,16 @@ class LayerSettings:
     def trigger_topic(self) -> str:
         """Topic of the trigger, or ""."""
         return self.trigger if self.trigger_rate is None else ""
+
+
+def _pair(rule: str) -> tuple[str, str]:
+    """Return the label that a rule of label_map is about, and what it is called, "" for not at all.
+
+    The last colon before a blank or the end divides, without one the last of all: labels may hold colons.
+    """
+    ended = f"{rule} "
+    source, _, target = ended.rpartition(": " if ": " in ended else ":")
+    return source.strip(), target.strip()
 
 
 def _is_topic(name: str) -> bool:
@@ -172,15 +182,15 @@ def layer_from(name: str, values: Mapping[str, Any]) -> LayerSettings:
 
 
 def check_names(names: Iterable[str]) -> None:
-    """Refuse names of layers that are blank, twice there, or taken by the memory itself.
+    """Refuse names of layers that the memory could not hold, that hold a dot, or that are there twice.
 
     Raises:
         InvalidArgument: naming what is wrong.
     """
     seen: set[str] = set()
     for name in names:
-        if not name.strip() or "." in name:
-            raise InvalidArgument("layers", f"got {name!r}, allowed is a name without dots")
+        if not NAME.fits(name) or "." in name:
+            raise InvalidArgument("layers", f"got {shown(name)}, allowed is {NAME.words} and without dots")
         if name in seen:
             raise InvalidArgument("layers", f"{name!r} is there twice")
         seen.add(name)

@@ -17,6 +17,7 @@ from memory_node.ingest.layers import UNSET_LISTS, LayerSettings, check_names, l
 from memory_node.ingest.stamps import StampLimits
 
 MOUNTS = "sensor_frames"
+_MOUNT = "[x, y, z, roll, pitch, yaw]"
 _SHARED = ("reliability", "durability", "depth")
 _FOREIGN = ("use_sim_time", "start_type_description_service", "qos_overrides.")
 """Parameters that rclpy reads itself."""
@@ -166,6 +167,8 @@ def read(given: Mapping[str, Any]) -> Parameters:
     Raises:
         InvalidArgument: naming the parameter, what came and what is allowed.
     """
+    if "use_sim_time" in given:
+        check_sim_time(given["use_sim_time"])
     given = {k: v for k, v in given.items() if not _is_unset(v) and not k.startswith(_FOREIGN)}
     _check_nesting(given)
     table = node_table()
@@ -195,6 +198,12 @@ def _check_effects(layer: LayerSettings) -> None:
         raise InvalidArgument(f"{layer.name}.{name}", f"got {given}, it has no effect here: {why}")
 
 
+def check_sim_time(value: Any) -> None:
+    """Refuse what rclpy would go on with in silence or without the parameter's name."""
+    if not isinstance(value, bool):
+        raise InvalidArgument("use_sim_time", f"got {shown(value)}, allowed is true or false")
+
+
 def _is_unset(value: Any) -> bool:
     return value is None or (not isinstance(value, (str, bool, int, float)) and list(value) in UNSET_LISTS)
 
@@ -203,6 +212,8 @@ def _check_nesting(given: Mapping[str, Any]) -> None:
     wrong = [name for name in given if name.startswith("layers.")]
     if wrong or isinstance(given.get("layers"), str):
         raise InvalidArgument("layers", f"allowed is a list of names; {RIGHT_FORM}")
+    if MOUNTS in given:
+        raise InvalidArgument(MOUNTS, f"got {shown(given[MOUNTS])}, allowed is a group: {MOUNTS}.<frame>: {_MOUNT}")
 
 
 RIGHT_FORM = "write  layers: [scene]  and beside it  scene: {topic: /scene_description, type: std_msgs/msg/String}"
@@ -226,7 +237,7 @@ def _plain(value: Any) -> Any:
 
 def _numbers(name: str, value: Any) -> list[float]:
     if not isinstance(value, list) or not all(isinstance(n, (int, float)) and not isinstance(n, bool) for n in value):
-        raise InvalidArgument(name, f"got {value!r}, allowed are [x, y, z, roll, pitch, yaw], six numbers in m and rad")
+        raise InvalidArgument(name, f"got {value!r}, allowed are {_MOUNT}, six numbers in m and rad")
     return [float(n) for n in value]
 
 

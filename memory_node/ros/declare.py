@@ -17,7 +17,7 @@ from memory_node.config import SettingSpec
 from memory_node.errors import InvalidArgument
 from memory_node.ingest.delivery import ODOMETRY
 from memory_node.ingest.layers import UNSET_LISTS, layer_table
-from memory_node.ingest.parameters import MOUNTS, Parameters, node_table, read
+from memory_node.ingest.parameters import MOUNTS, Parameters, check_sim_time, node_table, read
 
 _OWN = ("use_sim_time", "start_type_description_service")
 
@@ -31,10 +31,10 @@ def declare(node: Node) -> Parameters:
     Raises:
         InvalidArgument: naming the parameter, what came and what is allowed.
     """
-    given = {name: p.value for name, p in node.get_parameters_by_prefix("").items() if name not in _OWN}
+    given = {name: p.value for name, p in node.get_parameters_by_prefix("").items()}
     parameters = read(given)
     for name in given:
-        if name not in parameters.unread:
+        if name not in parameters.unread and name not in _OWN:
             node.undeclare_parameter(name)
     for name, spec in node_table().items():
         _declare(node, name, parameters[name], spec)
@@ -95,6 +95,8 @@ def check_changes(node: Node, parameters: Parameters, changed: Sequence[Paramete
             names = [name for name in node.get_parameters_by_prefix("") if parameters.has(name)]
             meant = next(iter(difflib.get_close_matches(parameter.name, names, 1)), "")
             raise InvalidArgument(parameter.name, "no such parameter" + _hint(meant))
+        if parameter.name == "use_sim_time":
+            check_sim_time(parameter.value)
         if parameters.has(parameter.name) or parameter.name.startswith(f"{MOUNTS}."):
             parameters.changed({parameter.name: parameter.value})
 

@@ -87,6 +87,24 @@ def test_labels_map_names_and_leave_out() -> None:
     assert layer.labels == {"62": "dining table", "junk": ""}
 
 
+@pytest.mark.parametrize(
+    ("rule", "source", "target"),
+    [
+        ("62:tv", "62", "tv"),
+        (": tv", "", "tv"),
+        ("62: lab:tv", "62", "lab:tv"),
+        ("coco:62: tv", "coco:62", "tv"),
+        ("coco:62:tv", "coco:62", "tv"),
+        ("coco: 62: tv", "coco: 62", "tv"),
+        ("coco:person:", "coco:person", ""),
+        ("coco: person:", "coco: person", ""),
+        ("coco: person: ", "coco: person", ""),
+    ],
+)
+def test_a_label_may_hold_a_colon(rule: str, source: str, target: str) -> None:
+    assert LayerSettings("a", topic="/a", label_map=(rule,)).labels == {source: target}
+
+
 @pytest.mark.parametrize(("names", "said"), [(["a", "a"], "twice"), ([" "], "without dots"), (["a.b"], "without dots")])
 def test_names_of_layers_are_checked(names: list[str], said: str) -> None:
     with pytest.raises(InvalidArgument, match=said):

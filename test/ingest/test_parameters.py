@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from memory_node.config import Settings
-from memory_node.errors import InvalidArgument
+from memory_node.errors import InvalidArgument, shown
 from memory_node.ingest.layers import layer_table
 from memory_node.ingest.parameters import node_table, read
 
@@ -96,9 +96,9 @@ def test_f15_empty_lists_are_unset(empty: Any) -> None:
         ({"layers": ["a"], "a.topic": "/a//b"}, "a.topic: got '/a//b', allowed is a topic's name such as"),
         ({"layers": ["a"], "a.topic": "/a", "a.type": "std_msgs/String"}, "a.type: got 'std_msgs/String', allowed is"),
         *(
-            ({setting: frame}, f"{setting}: got {frame!r}, allowed is a frame's name such as map, without a leading /")
+            ({setting: frame}, f"{setting}: got {shown(frame)}, allowed is a frame's name such as map, without a")
             for setting in ("frame", "base_frame")
-            for frame in ("/map", "", "/", " map")
+            for frame in ("/map", "", "/", " map", "map ", "map\n", "m\nap", "m" * 257)
         ),
         *(
             ({"layers": ["a"], "a.topic": topic}, f"a.topic: got {topic!r}, allowed is a topic's name such as")
@@ -119,6 +119,17 @@ def test_f15_empty_lists_are_unset(empty: Any) -> None:
             )
         ),
         ({"sensor_frames.cam": "front"}, "sensor_frames.cam: got 'front'"),
+        ({"sensor_frames": [1.0, 2.0]}, "sensor_frames: got [1.0, 2.0], allowed is a group: sensor_frames.<frame>: ["),
+        *(
+            ({"map_id": name}, f"map_id: got {shown(name)}, allowed is a name of at most 256 printable characters")
+            for name in ("m" * 257, "ground\nfloor", " ", " hall")
+        ),
+        *(
+            ({"layers": [name]}, f"layers: got {shown(name)}, allowed is a name of at most 256 printable characters")
+            for name in ("a\n", "a" * 257, " a", "a.b", " ", "a\tb")
+        ),
+        ({"db_path": ""}, "db_path: got '', allowed is the path of a file"),
+        ({"db_path": " "}, "db_path: got ' ', allowed is the path of a file"),
     ],
 )
 def test_f16_wrong_values_are_refused_naming_the_parameter(given: dict[str, Any], said: str) -> None:
@@ -141,6 +152,11 @@ def test_a_setting_without_effect_is_refused_at_run_time_too() -> None:
     assert parameters.changed({"a.min_change": 0.0, "a.stale_after": 3.0}).layers[1].stale_after == 3.0
 
 
+def test_a_map_and_layers_may_have_any_printable_name() -> None:
+    parameters = read({"map_id": "ground floor", "layers": ["Küche 1"], "Küche 1.topic": "/kitchen"})
+    assert parameters.settings.map_id == "ground floor" and parameters.layers[1].name == "Küche 1"
+
+
 def test_mounts_take_whole_numbers_too() -> None:
     assert read({"sensor_frames.cam": [1, 0, 0, 0, 0, 0]}).mounts == {"cam": [1.0, 0.0, 0.0, 0.0, 0.0, 0.0]}
 
@@ -161,7 +177,7 @@ def test_only_thresholds_and_weights_change_at_run_time() -> None:
     ):
         parameters.changed({"recency_weight": 11.0})
     fixed = "it cannot change while the node runs; allowed is a string"
-    with pytest.raises(InvalidArgument, match=f"db_path: got 'other.db', {fixed}"):
+    with pytest.raises(InvalidArgument, match="db_path: got 'other.db', it cannot change while the node runs"):
         parameters.changed({"db_path": "other.db"})
     with pytest.raises(InvalidArgument, match=f"a.topic: got '/b', {fixed}"):
         parameters.changed({"a.topic": "/b"})
