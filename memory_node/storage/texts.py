@@ -64,7 +64,8 @@ def id_of(conn: sqlite3.Connection, body: str) -> int | None:
 def ids_of(conn: sqlite3.Connection, bodies: Iterable[str]) -> dict[str, int]:
     """Return the ids of texts, given as they read; those that are not stored are left out."""
     digests = {_digest(body): body for body in bodies}
-    wanted, found = list(digests), {}
+    wanted = list(digests)
+    found: dict[str, int] = {}
     for start in range(0, len(wanted), _AT_ONCE):
         some = wanted[start : start + _AT_ONCE]
         marks = ",".join("?" * len(some))
