@@ -18,7 +18,7 @@ from memory_node.ingest.arguments import (
     checked_vector,
 )
 from memory_node.ingest.buffer import Entry, Repeat, WorkingBuffer
-from memory_node.ingest.repeats import Held, RepeatFolder, Sought
+from memory_node.ingest.repeats import Held, ReadingFolder, RepeatFolder, Sought
 from memory_node.ingest.situation import LayerCounts, Situation
 from memory_node.ingest.track import is_sane_position
 
@@ -59,6 +59,7 @@ class Recorder:
         self._stored = stored
         self._now_ns = now_ns
         self._folder = RepeatFolder(self._committed)
+        self._readings = ReadingFolder()
 
     def wait_for_own(self) -> None:
         """Wait until the calling thread's rows have left the buffer: a thread reads its own writes."""
@@ -70,6 +71,7 @@ class Recorder:
             with self._situation.lock:
                 for node in entry.nodes:
                     self._folder.forget(node.id)
+                    self._readings.forget(node.layer)
                     self._refused(node.layer, entry.internal).stored -= 1
                 for repeat in entry.repeats:
                     self._refused(repeat.node.layer, entry.internal).folded -= 1
@@ -84,6 +86,7 @@ class Recorder:
         """Let no later reading repeat an earlier one: the session, map or episode is another one."""
         with self._situation.lock:
             self._folder.clear()
+            self._readings.clear()
 
     def observation(
         self,
@@ -176,7 +179,10 @@ class Recorder:
         position: Sequence[float] | None,
         stamp_source: str,
     ) -> int:
-        """Record one reading of the body; returns its id. A value that is not finite is unknown."""
+        """Record one reading of the body; returns its id, or that of the row it repeats.
+
+        A value that is not finite is unknown.
+        """
         place = checked_position("position", position)
         node = Node(
             id=NO_ID,
@@ -223,7 +229,7 @@ class Recorder:
             repeats: list[Repeat] = []
             ids: list[int] = []
             self.take_refusals()
-            repeated = [None] * len(nodes) if internal else self._repeated(nodes)
+            repeated = self._repeated(nodes, internal)
             given: list[NDArray[np.float32] | None] = []
             for node, known, vector in zip(nodes, repeated, vectors or [None] * len(nodes), strict=True):
                 row = self._marked(node, self._new_id() if known is None else known)
@@ -239,22 +245,26 @@ class Recorder:
             counts.folded += len(repeats)
             if nodes:
                 counts.last_stamp = nodes[-1].stamp
-            self._remember(fresh)
+            self._remember(fresh, internal)
             entry = Entry(tuple(fresh), tuple(repeats), look(ids) if look else None, tuple(given), internal)
             # Under the lock, so that a row is in the buffer before its repeats are.
             self._buffer.add(entry)
         return ids
 
-    def _repeated(self, nodes: Sequence[Node]) -> list[int | None]:
+    def _repeated(self, nodes: Sequence[Node], internal: bool) -> list[int | None]:
         settings = self._settings()
         if not settings.fold_repeats:
             return [None] * len(nodes)
-        return self._folder.find(nodes, settings.fold_radius, round(settings.fold_window * _SECOND))
+        radius, window = settings.fold_radius, round(settings.fold_window * _SECOND)
+        if internal:
+            return [self._readings.find(node, radius, window) for node in nodes]
+        return self._folder.find(nodes, radius, window)
 
-    def _remember(self, rows: Sequence[Node]) -> None:
+    def _remember(self, rows: Sequence[Node], internal: bool) -> None:
         if self._settings().fold_repeats:
+            folder = self._readings if internal else self._folder
             for row in rows:
-                self._folder.remember(row)
+                folder.remember(row)
 
     def _committed(self, sought: Sought) -> Iterable[Held]:
         """Rows that a reading could repeat and that the folder let go of; some of them may still wait."""

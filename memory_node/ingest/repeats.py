@@ -1,4 +1,4 @@
-"""Folding of repeats: the same text at the same place, again, is a count on the row that holds it."""
+"""Folding of repeats: the same text at the same place, or reading of the body, again is a count on the row."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from memory_node.graph import Node, Position
+from memory_node.storage.body import LONGEST
 
 MOST = 50_000
 """Rows that are remembered, 20 to 30 MB of them; what is older is looked up where it is stored."""
@@ -163,6 +164,41 @@ class RepeatFolder:
         if row.position is None:
             return row.layer, row.text, None, None
         return row.layer, row.text, math.floor(row.position[0] / self._width), math.floor(row.position[1] / self._width)
+
+
+class ReadingFolder:
+    """Knows the last reading of each layer of the body, the only one that may be repeated: a value that comes back is
+    told as a change. Not thread-safe: the recorder locks.
+    """
+
+    def __init__(self) -> None:
+        self._last: dict[str, tuple[Node, int]] = {}  # the row, and the stamp of its newest reading
+
+    def find(self, reading: Node, radius: float, window_ns: int) -> int | None:
+        """Return the id of the row that a reading repeats, None where it is new; radius and window as for perception.
+
+        A row stands for LONGEST at most, so that what is old can be archived.
+        """
+        row, last = self._last.get(reading.layer, (None, 0))
+        if row is None or (row.text, row.value, row.unit) != (reading.text, reading.value, reading.unit):
+            return None
+        in_time = 0 <= reading.stamp - last <= window_ns and reading.stamp - row.stamp <= LONGEST
+        if not in_time or _distance(reading.position, row.position) > radius:
+            return None
+        self._last[reading.layer] = row, reading.stamp
+        return row.id
+
+    def remember(self, row: Node) -> None:
+        """Note a new row as the last of its layer."""
+        self._last[row.layer] = row, row.stamp
+
+    def forget(self, layer: str) -> None:
+        """Let no later reading repeat the layer's last: a row of it was refused."""
+        self._last.pop(layer, None)
+
+    def clear(self) -> None:
+        """Forget everything: after a new session, a change of map, or of the episode."""
+        self._last.clear()
 
 
 def _distance(a: Position | None, b: Position | None) -> float:

@@ -71,22 +71,25 @@ class BatchWriter:
     def _write(self, tx: Transaction, entries: Sequence[Entry]) -> None:
         tx.on_rollback(self._reset)
         entries = self._continued(tx, entries)
-        readings = [node for entry in entries if entry.internal for node in entry.nodes]
-        events, more = self._body_events(tx, readings)
+        felt = [entry for entry in entries if entry.internal]
+        heard = [node for entry in felt for node in (*entry.nodes, *(repeat.node for repeat in entry.repeats))]
+        events, more = self._body_events(tx, heard)
+        readings = [node for entry in felt for node in entry.nodes]
+        readings += _orphans(tx, [repeat.node for entry in felt for repeat in entry.repeats], readings)
         seen = [node for entry in entries if not entry.internal for node in entry.nodes] + events
         repeats = [repeat.node for entry in entries for repeat in entry.repeats]
-        seen += _orphans(tx, repeats, seen)
+        seen += _orphans(tx, repeats, readings + seen)
         self._name_layers(tx, readings, seen)
         nodes.insert_many(tx, readings + seen)
         self._add_vectors(tx, entries)
-        self._count_repeats(tx, repeats, seen)
+        self._count_repeats(tx, repeats, readings + seen)
         _join_episodes(tx, readings + seen)
         self._join_events(tx, seen, events)
         self._tell_more(tx, more)
         for entry in entries:
             if entry.look is not None:
                 self._entities.observe(tx, entry.look)
-        _touch_sessions(tx, readings + seen, self._now_ns())
+        _touch_sessions(tx, readings + heard + seen, self._now_ns())
 
     def _reset(self) -> None:
         self._body.clear()

@@ -1,4 +1,7 @@
-"""Readings of internal layers: the latest one, and the one at a time. They are observations with a value."""
+"""Readings of internal layers: the latest one, and the one at a time. They are observations with a value.
+
+A row stands for equal readings from its stamp to its last one.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from dataclasses import dataclass
 from memory_node.graph import Kind
 
 _LATEST = """
-    SELECT layer.name, node.id, ifnull(text.body, ''), node.value, ifnull(node.unit, ''), node.stamp
+    SELECT layer.name, node.id, ifnull(text.body, ''), node.value, ifnull(node.unit, ''), min(node.last_stamp, ?1)
     FROM layer JOIN node ON node.id = (
         SELECT id FROM node AS newest
         WHERE newest.layer_id = layer.id AND newest.session_id >= ?2 AND newest.stamp <= ?1
@@ -20,11 +23,16 @@ _LATEST = """
     WHERE layer.internal = 1 AND (?4 OR layer.name IN (SELECT value FROM json_each(?5)))
     ORDER BY layer.name"""
 _DAY = 86_400_000_000_000
+LONGEST = 3600 * 1_000_000_000
+"""ns: the longest time that a row may stand for."""
 
 
 @dataclass(frozen=True)
 class BodyLatest:
-    """The newest reading of a layer; value in unit, None when it is no number; stamp in ns."""
+    """The newest reading of a layer; value in unit, None when it is no number; stamp in ns.
+
+    The stamp is that of the last of the equal readings that the row stands for.
+    """
 
     layer: str
     node_id: int
@@ -53,13 +61,22 @@ def values_before(
 ) -> list[tuple[int, float]]:
     """Return (stamp, value) of the last `most` readings with a value in the `back` ns before stamp, oldest first.
 
-    first_session: readings of earlier sessions are left out; their clocks may be others.
+    Those that one row stands for are evenly spread over its time. first_session: readings of earlier sessions are left
+    out; their clocks may be others.
     """
-    sql = """SELECT node.stamp, value FROM node JOIN layer ON layer.id = layer_id
-             WHERE layer.name = ? AND node.stamp BETWEEN ? AND ? AND kind = ? AND value IS NOT NULL AND session_id >= ?
-             ORDER BY node.stamp DESC LIMIT ?"""
-    rows = conn.execute(sql, (layer, stamp - back, stamp - 1, int(Kind.OBSERVATION), first_session, most))
-    return rows.fetchall()[::-1]
+    sql = """SELECT node.stamp, last_stamp, repeats, value FROM node JOIN layer ON layer.id = layer_id
+             WHERE layer.name = ? AND node.stamp BETWEEN ? AND ? AND last_stamp >= ? AND kind = ? AND value IS NOT NULL
+             AND session_id >= ? ORDER BY node.stamp DESC LIMIT ?"""
+    start = stamp - back
+    rows = conn.execute(
+        sql, (layer, start - LONGEST, stamp - 1, start, int(Kind.OBSERVATION), first_session, most)
+    )
+    found = []
+    for first, last, count, value in rows:
+        step = (last - first) / max(1, count - 1)
+        times = (last - round(step * place) for place in range(min(count, most)))
+        found += [(time, value) for time in times if start <= time < stamp]
+    return found[:most][::-1]
 
 
 def value_at(
@@ -69,11 +86,16 @@ def value_at(
 
     Where there is none within `back` (ns) before stamp it is the first one after. first_session: as for `latest`.
     """
-    sql = """SELECT node.stamp, value FROM node JOIN layer ON layer.id = layer_id
-             WHERE layer.name = ? AND node.stamp BETWEEN ? AND ? AND kind = ? AND value IS NOT NULL AND session_id >= ?
-             ORDER BY node.stamp {way} LIMIT 1"""
-    for way, first, last in (("DESC", stamp - back, stamp), ("ASC", stamp, 2**63 - 1)):
-        row = conn.execute(sql.format(way=way), (layer, first, last, int(Kind.OBSERVATION), first_session)).fetchone()
+    sql = """SELECT {time}, value FROM node JOIN layer ON layer.id = layer_id
+             WHERE layer.name = ? AND node.stamp BETWEEN ? AND ? AND last_stamp >= ? AND kind = ?
+             AND value IS NOT NULL AND session_id >= ? ORDER BY node.stamp {way} LIMIT 1"""
+    start = stamp - back
+    for time, way, first, last in (
+        (f"min(last_stamp, {stamp})", "DESC", start - LONGEST, stamp), ("node.stamp", "ASC", stamp, 2**63 - 1)
+    ):  # fmt: skip
+        row = conn.execute(
+            sql.format(time=time, way=way), (layer, first, last, start, int(Kind.OBSERVATION), first_session)
+        ).fetchone()
         if row is not None:
             return row[0], row[1]
     return None
