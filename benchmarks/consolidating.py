@@ -22,7 +22,7 @@ import numpy as np
 
 from benchmarks.robot_life import DAY, SECOND, HashEmbedder, SimulatedClock, life
 from memory_node.memory import Memory
-from memory_node.rooms import preload
+from memory_node.process import preload
 
 JOBS = ("episodes", "gists", "archive")
 PAUSE = 0.01

@@ -31,8 +31,8 @@ from std_msgs.msg import String
 from benchmarks.robot_life import HashEmbedder
 from benchmarks.service import ask
 from benchmarks.soak_node import resident_mb
+from memory_node.process import share_heap
 from memory_node.ros.node import MemoryNode
-from memory_node.ros.start import share_heap
 
 LAYERS = [f"layer{i}" for i in range(5)]
 HZ = 50.0

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import importlib
 import logging
 import sqlite3
 import time
@@ -52,31 +50,6 @@ logger = logging.getLogger(__name__)
 
 GIVEN = "given"
 """Name of the model of vectors that callers bring when there is no embedder."""
-
-
-_AT_FIRST_USE = ("hnswlib", "rtree", "scipy.optimize", "scipy.cluster.hierarchy", "sklearn.cluster")
-
-
-def preload() -> None:
-    """Make a process ready in which nothing matters but the memory, such as the node's.
-
-    Imported is what is imported at first use otherwise, a second or two in which Python does nothing else.
-    """
-    for name in _AT_FIRST_USE:
-        importlib.import_module(name)
-    if not gc.get_freeze_count():
-        settle_heap()
-
-
-def settle_heap() -> None:
-    """Never again look through what is there by now for garbage.
-
-    Modules and a model are some hundred thousand objects: looking through them takes 50 to 100 ms each time, in which
-    nobody is answered.
-    """
-    gc.unfreeze()  # what lasted until the last time may be garbage by now
-    gc.collect()
-    gc.freeze()
 
 
 @dataclass
@@ -212,7 +185,7 @@ class Rooms:
         reason = self.clock_watch.look(now)
         if reason:
             self.new_session(reason)
-        self.situation.newest = max(self.situation.newest, now)
+        self.situation.look(now)
         return reason
 
     def new_session(self, reason: str) -> None:

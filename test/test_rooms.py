@@ -22,7 +22,7 @@ FLOORS = [
     {"models"},
     {"index"},
     {"storage"},
-    {"graph", "errors", "protocols", "config"},
+    {"graph", "errors", "protocols", "config", "process"},
 ]
 ROS = ("rclpy", "rosidl", "ament_index_python", "tf2_ros", "robot_memory")
 

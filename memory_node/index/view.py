@@ -20,7 +20,7 @@ Mask = NDArray[np.bool_]
 
 WHOLE = 4096  # tables up to this are looked at as a whole, whatever the filter
 SAMPLE = 1024  # rows from which a share is estimated
-RARE = 1 / 4  # share of rows of one kind, below which its slots are kept
+RARE_KIND = 1 / 4  # share of rows of one kind, below which its slots are kept
 TREE_SHARE = 0.015  # above this share of rows in a circle the tree's answer costs more than looking at every row
 
 
@@ -81,7 +81,7 @@ class Base:
         np.cumsum(np.bincount(texts, minlength=len(starts) - 1), out=starts[1:])
         kinds = columns["kind"][:count]
         numbers = np.bincount(kinds, minlength=len(Kind) + 1).tolist()
-        few = [kind for kind, number in enumerate(numbers) if number <= count * RARE]
+        few = [kind for kind, number in enumerate(numbers) if number <= count * RARE_KIND]
         rare = {kind: np.flatnonzero(kinds == kind).astype(np.int32) for kind in few}
         places = PlaceIndex(np.arange(count), columns["x"][:count], columns["y"][:count])
         return cls(count, order("text"), starts, order("stamp"), order("last_stamp"), rare, places)

@@ -52,12 +52,16 @@ class Situation:
     newest: int = 0
     lock: threading.RLock = field(default_factory=threading.RLock)
 
+    def look(self, now: int) -> None:
+        """Note what the clock shows, ns."""
+        self.newest = max(self.newest, now)
+
     def seen_at(self, stamp: int, now: int) -> int:
         """Return when that was seen which is stamped so, ns: a sender's clock may be ahead, but nobody sees the future.
 
         What was sent before the clock went back is not later than the time that the session reached.
         """
-        self.newest = max(self.newest, now)
+        self.look(now)
         return min(stamp, self.newest) if self.newest > 0 else stamp
 
     def counts(self, layer: str, internal: bool = False) -> LayerCounts:

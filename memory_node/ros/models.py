@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from memory_node.ingest.parameters import Parameters
 from memory_node.models.loading import BackgroundEmbedder, http_embedder, local_embedder
-from memory_node.rooms import settle_heap
+from memory_node.process import settle_heap
 
 if TYPE_CHECKING:
     from memory_node.protocols import Summarizer

@@ -30,8 +30,8 @@ from memory_node.ingest.frames import FrameResolver
 from memory_node.ingest.intake import Intake
 from memory_node.ingest.parameters import Parameters
 from memory_node.memory import Memory
+from memory_node.process import preload
 from memory_node.protocols import Embedder
-from memory_node.rooms import preload
 from memory_node.ros.clocks import CLOCK_TOPIC, RosClock, SilentClockWatch
 from memory_node.ros.conversion import job_message, stamp_ns, status_message
 from memory_node.ros.declare import check_changes, database_path, declare, follow_changes

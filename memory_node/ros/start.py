@@ -6,20 +6,7 @@ import signal
 import threading
 from types import FrameType
 
-_ARENA_MAX, _ARENAS = -8, 2  # mallopt's M_ARENA_MAX
-
-
-def share_heap() -> None:
-    """Let all threads that are started from now on allocate from two heaps, where the C library is glibc.
-
-    It would make one for each of some dozen threads, and each keeps from the others what its thread freed: 10 MB within
-    the first 20 s of a busy node, and more later.
-    """
-    import ctypes
-
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    if mallopt is not None:
-        mallopt(_ARENA_MAX, _ARENAS)
+from memory_node.process import share_heap
 
 
 def main(args: list[str] | None = None) -> int:

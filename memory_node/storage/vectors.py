@@ -132,13 +132,11 @@ def drop_stale(tx: Transaction, limit: int = 2000) -> int:
     return gone
 
 
-def add_text(tx: Transaction, model_id: int, text_id: int, parts: ArrayLike) -> list[int]:
-    """Store the vectors of a text's parts, (P, D), and return their ids; earlier ones of the model are replaced."""
-    return put_texts(tx, model_id, {text_id: parts})
-
-
 def put_texts(tx: Transaction, model_id: int, parts_of: Mapping[int, ArrayLike]) -> list[int]:
-    """Store the vectors of texts, by text id those of its parts, (P, D); see `add_text`."""
+    """Store the vectors of texts, by text id those of its parts, (P, D), and return their ids.
+
+    Earlier ones of the model are replaced.
+    """
     if not parts_of:
         return []
     groups = {text_id: np.atleast_2d(np.asarray(parts, np.float32)) for text_id, parts in parts_of.items()}

@@ -19,7 +19,7 @@ from memory_node.tools import summaries as as_summaries
 from memory_node.tools.arguments import checked_limit, checked_query
 from memory_node.tools.asking import ask
 from memory_node.tools.context import ToolContext
-from memory_node.tools.locate import ALTERNATIVES, NAMES, SAME_PLACE, SHORT, Located
+from memory_node.tools.locate import ALL, ALTERNATIVES, NAMES, SAME_PLACE, SHORT, Located
 from memory_node.tools.locate import find as find_places
 from memory_node.tools.results import Match, RecallResult
 from memory_node.tools.wording import LONGEST, Wording, shortened
@@ -36,8 +36,6 @@ NEAR_BEST = 0.6
 """What scores less than this share of the best answer is about something else."""
 MOSTLY = 0.5
 """Share of the query's words, by what they weigh, from which a text is about it whatever its meaning."""
-ALL = 0.99
-"""The same, of one name of what is asked for."""
 SHOWN_BY = 3
 """Observations added for each entity that no answer shows, the newest that saw it."""
 SIGHTINGS = 1000

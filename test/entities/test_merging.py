@@ -126,7 +126,7 @@ def test_words_that_turn_out_to_mean_the_same_are_merged(tmp_path: Path) -> None
             vectors.activate(tx, model.id)  # type: ignore[arg-type]
             for word, vector in (("sofa", [1.0, 0.0]), ("couch", [0.9, math.sqrt(0.19)])):
                 text = tx.conn.execute("SELECT id FROM text WHERE body = ?", (word,)).fetchone()[0]  # type: ignore[attr-defined]
-                vectors.add_text(tx, model.id, text, np.float32([vector]))  # type: ignore[arg-type]
+                vectors.put_texts(tx, model.id, {text: np.float32([vector])})  # type: ignore[arg-type]
 
         scene.db.write(embed)
         runner(scene).run("merge_entities")

@@ -146,7 +146,7 @@ class Store:
 
             def work(tx: Transaction) -> None:
                 for (id_, _), vector in zip(waiting, found, strict=True):
-                    vectors.add_text(tx, self.model.id, id_, [vector])
+                    vectors.put_texts(tx, self.model.id, {id_: [vector]})
 
             self.db.write(work)
 

@@ -133,7 +133,7 @@ def test_a_cycle_costs_the_same_however_many_episodes_wait_for_vectors(tmp_path:
             store.note("the spare key lies under the mat", store.clock.ns / SECOND)
             some = store.embedder.embed(["the spare key lies under the mat"])
             text = store.one("SELECT id FROM text WHERE body LIKE 'the spare key%'")
-            store.write(lambda tx, text=text, some=some: centroids.vectors.add_text(tx, store.model.id, text, some))
+            store.write(lambda tx, text=text, some=some: centroids.vectors.put_texts(tx, store.model.id, {text: some}))
             meter = Meter(store)
             store.run("episodes")
             costs.append((idle, meter.count))

@@ -7,7 +7,7 @@ import sys
 
 SCRIPT = """
 import gc, sys
-from memory_node.rooms import preload
+from memory_node.process import preload
 assert not gc.get_freeze_count() and "sklearn.cluster" not in sys.modules
 preload()
 assert "sklearn.cluster" in sys.modules
@@ -17,7 +17,7 @@ print(len(gc.get_objects()))
 
 THREADS = """
 import ctypes, threading
-from memory_node.ros.start import share_heap
+from memory_node.process import share_heap
 {share}
 met = threading.Barrier(13)
 def hold():

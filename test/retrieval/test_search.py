@@ -204,7 +204,7 @@ def test_a_long_text_is_returned_once_with_its_best_part(world: World) -> None:
     with world.db.read() as conn:
         text_id = nodes.fetch(conn, [long_])[0].text_id
     parts = world.embedder.embed(["soup", "rockets", "rockets soup"])
-    world.db.write(lambda tx: vectors.add_text(tx, world.model.id, text_id, parts))
+    world.db.write(lambda tx: vectors.put_texts(tx, world.model.id, {text_id: parts}))
     hits = world.meaning("rockets", 3)
     assert hits[0].node_ids == (long_,) and hits[0].similarity == pytest.approx(1.0, abs=2e-3)
     assert [hit.text_id for hit in hits].count(hits[0].text_id) == 1

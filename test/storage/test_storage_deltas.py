@@ -81,7 +81,7 @@ class Actions:
 
     def embed(self, tx: Transaction) -> None:
         for text_id, _ in texts.unembedded(tx.conn, self.model_id, self.chance.randint(1, 5)):
-            vectors.add_text(tx, self.model_id, text_id, [self.vector() for _ in range(self.chance.randint(1, 3))])
+            vectors.put_texts(tx, self.model_id, {text_id: [self.vector() for _ in range(self.chance.randint(1, 3))]})
 
     def own_vector(self, tx: Transaction) -> None:
         for id_ in self.some():

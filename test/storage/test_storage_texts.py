@@ -75,7 +75,7 @@ def test_the_backlog_is_what_has_no_vector_yet(db: Database) -> None:
     with db.read() as conn:
         assert texts.backlog(conn, model.id) == 4
         assert [row[0] for row in texts.unembedded(conn, model.id, 3)] == ids[:3]
-    db.write(lambda tx: vectors.add_text(tx, model.id, ids[0], [[1, 0]]))
+    db.write(lambda tx: vectors.put_texts(tx, model.id, {ids[0]: [[1, 0]]}))
     db.write(lambda tx: vectors.add_texts(tx, model.id, [ids[2]], [[0, 1]]))
     with db.read() as conn:
         assert texts.unembedded(conn, model.id, 10) == [(ids[1], "a"), (ids[3], "c")]

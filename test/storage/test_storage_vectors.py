@@ -44,7 +44,7 @@ def test_encoding_is_float16_of_unit_length() -> None:
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
 def test_vectors_that_are_not_finite_are_refused(db: Database, model: Model, text_ids: list[int], bad: float) -> None:
     with pytest.raises(InvalidArgument, match="^vector: "):
-        db.write(lambda tx: vectors.add_text(tx, model.id, text_ids[0], [[bad, 0, 0, 1]]))
+        db.write(lambda tx: vectors.put_texts(tx, model.id, {text_ids[0]: [[bad, 0, 0, 1]]}))
     with db.read() as conn:
         assert texts.backlog(conn, model.id) == 3
 
@@ -57,7 +57,7 @@ def test_f32_a_vector_of_another_length_is_refused(db: Database, model: Model, t
 
 
 def test_parts_of_a_long_text_and_what_is_read_back(db: Database, model: Model, text_ids: list[int]) -> None:
-    ids = db.write(lambda tx: vectors.add_text(tx, model.id, text_ids[1], [[1, 0, 0, 0], [0, 1, 0, 0]]))
+    ids = db.write(lambda tx: vectors.put_texts(tx, model.id, {text_ids[1]: [[1, 0, 0, 0], [0, 1, 0, 0]]}))
     db.write(lambda tx: vectors.add_texts(tx, model.id, text_ids[:1], [[0, 0, 3, 0]]))
     with db.read() as conn:
         found, rows = vectors.of_texts(conn, model.id, [text_ids[1], text_ids[2], text_ids[0], 999])
@@ -74,11 +74,11 @@ def test_a_new_vector_of_the_same_text_or_node_has_a_new_id(
     db: Database, model: Model, text_ids: list[int], observation: Make
 ) -> None:
     (node,) = db.write(lambda tx: nodes.insert_many(tx, [observation("n")]))
-    old = db.write(lambda tx: vectors.add_text(tx, model.id, text_ids[0], [[1, 0, 0, 0], [0, 1, 0, 0]]))
+    old = db.write(lambda tx: vectors.put_texts(tx, model.id, {text_ids[0]: [[1, 0, 0, 0], [0, 1, 0, 0]]}))
     old.append(db.write(lambda tx: vectors.add_node(tx, model.id, node, [0, 0, 0, 1])))
     with db.read() as conn:
         before = vectors.since(conn, model.id, 0)
-    new = db.write(lambda tx: vectors.add_text(tx, model.id, text_ids[0], [[0, 0, 1, 0]]))
+    new = db.write(lambda tx: vectors.put_texts(tx, model.id, {text_ids[0]: [[0, 0, 1, 0]]}))
     new.append(db.write(lambda tx: vectors.add_node(tx, model.id, node, [0, 1, 0, 0])))
     with db.read() as conn:
         after = vectors.since(conn, model.id, before.revision)
