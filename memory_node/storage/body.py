@@ -12,19 +12,26 @@ from dataclasses import dataclass
 
 from memory_node.graph import Kind
 
-_LATEST = """
-    SELECT layer.name, node.id, ifnull(text.body, ''), node.value, ifnull(node.unit, ''), min(node.last_stamp, ?1)
-    FROM layer JOIN node ON node.id = (
-        SELECT id FROM node AS newest
-        WHERE newest.layer_id = layer.id AND newest.session_id >= ?2 AND newest.stamp <= ?1
-        AND newest.stamp >= ifnull((SELECT start_stamp FROM session WHERE id = ?2) - ?3, -9223372036854775808)
-        ORDER BY newest.stamp DESC, newest.id DESC LIMIT 1
-    ) LEFT JOIN text ON text.id = node.text_id
-    WHERE layer.internal = 1 AND (?4 OR layer.name IN (SELECT value FROM json_each(?5)))
-    ORDER BY layer.name"""
+_LAYERS = """
+    SELECT id, name, (SELECT start_stamp FROM session WHERE id = ?) FROM layer
+    WHERE internal = 1 AND (? OR name IN (SELECT value FROM json_each(?))) ORDER BY name"""
+_BEGUN = """
+    FROM node INDEXED BY node_layer_stamp WHERE layer_id = :layer AND stamp BETWEEN :oldest AND :at
+    AND last_stamp >= :since AND session_id >= :session AND kind = :kind AND (value IS NOT NULL OR NOT :numbers)"""
+_FIRST = f"SELECT stamp, value {_BEGUN} ORDER BY stamp LIMIT 1"
+# The row that began last may hold a late reading, in the time of one that began up to LONGEST before it.
+_LAST = f"""
+    WITH begun AS (SELECT stamp AS first, min(last_stamp, :at) AS last {_BEGUN} ORDER BY stamp DESC LIMIT 1)
+    SELECT id, text_id, value, ifnull(unit, ''), min(last_stamp, :at)
+    FROM begun CROSS JOIN node INDEXED BY node_layer_stamp
+    WHERE layer_id = :layer AND stamp BETWEEN max(:oldest, first - :longest) AND first AND last_stamp >= last
+    AND session_id >= :session AND kind = :kind AND (value IS NOT NULL OR NOT :numbers)
+    ORDER BY min(last_stamp, :at) DESC, stamp DESC, id DESC LIMIT 1"""
+_TEXT = "SELECT body FROM text WHERE id = ?"
+_LEAST, _MOST = -(2**63), 2**63 - 1
 _DAY = 86_400_000_000_000
-LONGEST = 3600 * 1_000_000_000
-"""ns: the longest time that a row may stand for."""
+LONGEST = 600 * 1_000_000_000
+"""ns: the longest time that a row may stand for. So much is looked through for the last reading."""
 
 
 @dataclass(frozen=True)
@@ -45,15 +52,30 @@ class BodyLatest:
 def latest(
     conn: sqlite3.Connection, layers: Sequence[str] | None, now: int, first_session: int = 0
 ) -> list[BodyLatest]:
-    """Return the newest reading not after now (ns) of each internal layer, or of those named.
+    """Return the newest reading not after now (ns) of each internal layer, or of those named, whenever it came.
 
     Args:
         first_session: readings of earlier sessions are left out; their clocks may be others. So are readings stamped
             more than a day before it began, so that years of earlier ones are not looked through.
     """
     names = [] if layers is None else list(layers)
-    rows = conn.execute(_LATEST, (now, first_session, _DAY, layers is None, json.dumps(names)))
-    return [BodyLatest(*row) for row in rows]
+    found = []
+    for layer, name, start in conn.execute(_LAYERS, (first_session, layers is None, json.dumps(names))).fetchall():
+        oldest = _LEAST if start is None else max(_LEAST, start - _DAY)
+        row = conn.execute(_LAST, _bounds(layer, now, oldest, _LEAST, first_session, numbers=False)).fetchone()
+        if row is not None:
+            id_, text_id, value, unit, stamp = row
+            body = conn.execute(_TEXT, (text_id,)).fetchone()
+            found.append(BodyLatest(name, id_, body[0] if body else "", value, unit, stamp))
+    return found
+
+
+def _bounds(layer: int, at: int, oldest: int, since: int, session: int, numbers: bool) -> dict[str, int]:
+    """Which rows of a layer are looked through: begun from oldest to at, not over before since (all ns)."""
+    return {
+        "layer": layer, "at": at, "oldest": oldest, "since": since, "session": session, "numbers": numbers,
+        "kind": int(Kind.OBSERVATION), "longest": LONGEST,
+    }  # fmt: skip
 
 
 def values_before(
@@ -66,7 +88,7 @@ def values_before(
     """
     sql = """SELECT node.stamp, last_stamp, repeats, value FROM node JOIN layer ON layer.id = layer_id
              WHERE layer.name = ? AND node.stamp BETWEEN ? AND ? AND last_stamp >= ? AND kind = ? AND value IS NOT NULL
-             AND session_id >= ? ORDER BY node.stamp DESC LIMIT ?"""
+             AND session_id >= ? ORDER BY last_stamp DESC LIMIT ?"""
     start = stamp - back
     rows = conn.execute(
         sql, (layer, start - LONGEST, stamp - 1, start, int(Kind.OBSERVATION), first_session, most)
@@ -76,7 +98,7 @@ def values_before(
         step = (last - first) / max(1, count - 1)
         times = (last - round(step * place) for place in range(min(count, most)))
         found += [(time, value) for time in times if start <= time < stamp]
-    return found[:most][::-1]
+    return sorted(found)[-most:]
 
 
 def value_at(
@@ -86,16 +108,12 @@ def value_at(
 
     Where there is none within `back` (ns) before stamp it is the first one after. first_session: as for `latest`.
     """
-    sql = """SELECT {time}, value FROM node JOIN layer ON layer.id = layer_id
-             WHERE layer.name = ? AND node.stamp BETWEEN ? AND ? AND last_stamp >= ? AND kind = ?
-             AND value IS NOT NULL AND session_id >= ? ORDER BY node.stamp {way} LIMIT 1"""
+    row = conn.execute("SELECT id FROM layer WHERE name = ?", (layer,)).fetchone()
+    if row is None:
+        return None
     start = stamp - back
-    for time, way, first, last in (
-        (f"min(last_stamp, {stamp})", "DESC", start - LONGEST, stamp), ("node.stamp", "ASC", stamp, 2**63 - 1)
-    ):  # fmt: skip
-        row = conn.execute(
-            sql.format(time=time, way=way), (layer, first, last, start, int(Kind.OBSERVATION), first_session)
-        ).fetchone()
-        if row is not None:
-            return row[0], row[1]
-    return None
+    last = conn.execute(_LAST, _bounds(row[0], stamp, start - LONGEST, start, first_session, numbers=True)).fetchone()
+    if last is not None:
+        return last[4], last[2]
+    first = conn.execute(_FIRST, _bounds(row[0], _MOST, stamp, start, first_session, numbers=True)).fetchone()
+    return None if first is None else (first[0], first[1])

@@ -12,7 +12,7 @@ from support.fakes import SECOND, FakeClock
 from memory_node.graph import EVENTS_LAYER, Filter
 from memory_node.ingest.buffer import Entry, Repeat
 from memory_node.memory import Memory
-from memory_node.storage.body import LONGEST
+from memory_node.storage.body import LONGEST, values_before
 from memory_node.tools.results import BodyReading
 
 Open = Callable[[bool], Memory]
@@ -80,12 +80,12 @@ def test_what_differs_from_the_last_reading_is_a_row(open_memory: Open, clock: F
     assert len(set(rows)) == len(rows) - 1 and rows[4] == rows[5]
 
 
-def test_a_row_stands_for_an_hour_at_most(open_memory: Open, clock: FakeClock) -> None:
+def test_a_row_stands_for_ten_minutes_at_most(open_memory: Open, clock: FakeClock) -> None:
     memory = open_memory(True)
     live(memory, clock, *[50.0] * 400, every=30.0)
     assert reading(memory).age == 0.0
     lasted = [(row.repeats, row.last_stamp - row.stamp) for row in memory.nodes()]
-    assert lasted == [(121, LONGEST)] * 3 + [(37, 36 * 30 * SECOND)]
+    assert lasted == [(21, LONGEST)] * 19 + [(1, 0)]
 
 
 def test_a_folded_reading_is_fresh_until_it_is_stale(open_memory: Open, clock: FakeClock) -> None:
@@ -118,6 +118,49 @@ def test_status_and_events_are_those_of_rows_that_are_not_folded(
         events = memory.temporal_query(Filter(layers=(EVENTS_LAYER,))).matches
         found.append((reading(memory), [(event.text, event.stamp, event.last_stamp) for event in events]))
     assert found[0] == found[1]
+
+
+def late(memory: Memory, clock: FakeClock, value: float, behind: float) -> None:
+    """A reading that comes so many seconds after its stamp."""
+    memory.record_body_state(
+        f"battery: {value} %", layer="battery", value=value, unit="%", stamp=clock.ns - round(behind * SECOND)
+    )
+    memory.flush()
+
+
+@pytest.mark.parametrize("fold", [True, False])
+def test_the_latest_reading_is_that_of_the_newest_stamp_whatever_comes_late(
+    open_memory: Open, clock: FakeClock, fold: bool
+) -> None:
+    memory = open_memory(fold)
+    live(memory, clock, *[80.0] * 120)
+    for value, behind in ((20.0, 30.0), (30.0, 20.0), (20.0, 40.0)):
+        late(memory, clock, value, behind)
+    assert (reading(memory).value, reading(memory).age, reading(memory).change) == (80.0, 0.0, 0.0)
+    live(memory, clock, 79.0)
+    assert (reading(memory).value, reading(memory).age, reading(memory).change) == (79.0, 0.0, -1.0)
+
+
+@pytest.mark.parametrize("fold", [True, False])
+def test_the_change_is_from_the_newest_reading_before_the_window(
+    open_memory: Open, clock: FakeClock, fold: bool
+) -> None:
+    memory = open_memory(fold)
+    live(memory, clock, *[80.0] * 120)
+    late(memory, clock, 20.0, 30.0)  # 85 s ago in the end, where the window begins 60 s ago
+    live(memory, clock, *[75.0] * 110)
+    assert (reading(memory).value, reading(memory).change, reading(memory).window) == (75.0, -5.0, 60.0)
+
+
+def test_what_events_are_judged_by_after_a_restart_is_in_the_order_of_time(open_memory: Open, clock: FakeClock) -> None:
+    memory = open_memory(True)
+    live(memory, clock, *[80.0] * 5, every=10.0)
+    late(memory, clock, 20.0, 15.0)
+    ago = [(-40, 80.0), (-30, 80.0), (-20, 80.0), (-15, 20.0), (-10, 80.0), (0, 80.0)]
+    with memory._rooms.db.read() as conn:
+        for most in (6, 3):
+            found = values_before(conn, "battery", clock.ns + 1, 60 * SECOND, most, 0)
+            assert [((stamp - clock.ns) / SECOND, value) for stamp, value in found] == ago[-most:]
 
 
 def test_a_fall_after_a_long_rest_and_a_restart_is_an_event(open_memory: Open, clock: FakeClock) -> None:
