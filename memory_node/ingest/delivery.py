@@ -24,11 +24,9 @@ from memory_node.ingest.counts import MessageCounts
 from memory_node.ingest.frames import IDENTITY, FrameResolver, Transform
 from memory_node.ingest.layers import LayerSettings
 from memory_node.ingest.stamps import Stamped
-from memory_node.ingest.track import PositionTrack, is_sane_position
+from memory_node.ingest.track import HEADING_AGE, PositionTrack, is_sane_position
 
 NS = 1_000_000_000
-HEADING_AGE = 200_000_000
-"""ns: an older pose still tells about where the robot is, but a robot that turns looks elsewhere by now."""
 POSE_PATIENCE = 0.1
 """How long a message waits for a pose newer than itself, s: two periods of a 20 Hz odometry."""
 NOT_INTERNAL = "detections are perception, not internal state"
@@ -169,7 +167,7 @@ class Delivery:
         frame = percept.origin.frame
         transform = self._transform(frame, stamped.stamp, None, waited, is_foreign=False)
         if transform is None:
-            if self._resolver.patience == 0.0:
+            if self._resolver.patience(frame, None) == 0.0:
                 raise Refused(f"frame {frame!r} is not the memory's; set frame: {frame}")
             why = self._resolver.why_unknown(frame, stamped.stamp)
             raise Refused(f"{why}; without localization set frame: {frame}")
@@ -219,7 +217,7 @@ class Delivery:
                 transform = transforms[frame]
                 at = transform.apply(at) if transform else None
                 if transform is None:
-                    unplaced.append(self._resolver.why_unknown(frame, stamp))
+                    unplaced.append(self._resolver.why_unknown(frame, stamp, pose))
             moved.append(replace(detection, position=at))
         return moved, unplaced
 
@@ -242,7 +240,7 @@ class Delivery:
             if transform is not IDENTITY:
                 text += f" in {frame or 'an unnamed frame'}"  # the numbers said are not those of the position
             if transform is None:
-                reason = self._resolver.why_unknown(frame, stamped.stamp)
+                reason = self._resolver.why_unknown(frame, stamped.stamp, pose)
                 self._counts[layer.name].skip(reason)
                 self._report(layer.name, f"stored without position: {reason}")
         self._sink.record(
@@ -295,7 +293,7 @@ class Delivery:
         if is_foreign and not frame:
             return None  # a camera's driver that left it unset; of our own messages it is the memory's
         transform = self._resolver.transform(frame, stamp, pose)
-        if transform is None and waited is not None and waited < self._resolver.patience:
+        if transform is None and waited is not None and waited < self._resolver.patience(frame, pose):
             raise Later
         return transform
 

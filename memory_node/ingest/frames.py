@@ -9,7 +9,9 @@ from typing import Protocol
 
 from memory_node.errors import InvalidArgument
 from memory_node.graph import Pose, Position
+from memory_node.ingest.track import HEADING_AGE
 
+NS = 1_000_000_000
 Rotation = tuple[Position, Position, Position]
 
 _UNTURNED: Rotation = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
@@ -65,27 +67,29 @@ class FrameResolver(Protocol):
 
     Attributes:
         memory_frame: frame that positions are kept in.
-        patience: s that a transform may be late; 0 when waiting changes nothing.
     """
 
     memory_frame: str
-    patience: float
 
     def transform(self, frame: str, stamp: int, pose: Pose | None, hold: float = 0.0) -> Transform | None:
         """Return the transform from `frame` ("" is the memory's) at `stamp` (ns), or None while it is not known.
 
         Args:
-            pose: the robot's at that stamp, when known.
-            hold: s that the newest transform holds, for who can't wait for one of the stamp; a pose holds by itself.
+            pose: the robot's at that stamp, when known; it may be older, and its heading then holds for HEADING_AGE.
+            hold: s that the newest transform and a heading hold, for who can't wait for those of the stamp.
         """
         ...
 
-    def why_unknown(self, frame: str, stamp: int) -> str:
-        """Say in a few words why there is no transform from a frame at `stamp` (ns)."""
+    def why_unknown(self, frame: str, stamp: int, pose: Pose | None = None) -> str:
+        """Say in a few words why there is no transform from a frame at `stamp` (ns) with the robot at `pose`."""
+        ...
+
+    def patience(self, frame: str, pose: Pose | None) -> float:
+        """Return for how many s a missing transform from a frame is worth waiting for; 0 when that changes nothing."""
         ...
 
     def wait_for(self, seconds: float) -> None:
-        """Let a transform be late by so much, where transforms come late."""
+        """Let transforms and headings be late by so much."""
         ...
 
     def add_base(self, frame: str) -> None:
@@ -107,7 +111,7 @@ class StaticMounts:
     Of that pose the position and the yaw count: poses are tracked without pitch and roll.
     """
 
-    patience = 0.0
+    _wait = 0.0
 
     def __init__(
         self,
@@ -128,11 +132,13 @@ class StaticMounts:
             self._mounts[frame.lstrip("/")] = Transform.of(*numbers)
 
     def transform(self, frame: str, stamp: int, pose: Pose | None, hold: float = 0.0) -> Transform | None:
-        """See FrameResolver. A sensor on the base needs a pose with a heading."""
+        """See FrameResolver. A sensor on the base needs a pose with a heading, one of the stamp or hardly older."""
         if frame in ("", self.memory_frame):
             return IDENTITY
         mount = IDENTITY if frame in self._bases else self._mounts.get(frame)
         if mount is None or pose is None or pose.yaw is None:
+            return None
+        if abs(stamp - pose.stamp) > max(HEADING_AGE, hold * NS):
             return None
         base = Transform.of(*pose.position, 0.0, 0.0, pose.yaw)
         columns = list(zip(*mount.rotation, strict=True))
@@ -140,16 +146,26 @@ class StaticMounts:
         rotation = tuple((row[0], row[1], row[2]) for row in turned)
         return Transform((rotation[0], rotation[1], rotation[2]), base.apply(mount.translation))
 
-    def why_unknown(self, frame: str, stamp: int) -> str:
+    def why_unknown(self, frame: str, stamp: int, pose: Pose | None = None) -> str:
         """See FrameResolver."""
         if not frame:
             return "no frame given"
-        if frame in self._bases or frame in self._mounts:
+        if not self._is_on_robot(frame):
+            return f"frame {frame!r} unknown"
+        if pose is None:
             return f"frame {frame!r} known, the robot's pose is not"
-        return f"frame {frame!r} unknown"
+        return f"frame {frame!r} known, the robot's heading is {'not' if pose.yaw is None else 'too old'}"
+
+    def patience(self, frame: str, pose: Pose | None) -> float:
+        """See FrameResolver; mounts are known from the start, a heading that became old may be followed by another."""
+        return self._wait if pose is not None and pose.yaw is not None and self._is_on_robot(frame) else 0.0
+
+    def _is_on_robot(self, frame: str) -> bool:
+        return frame in self._bases or frame in self._mounts
 
     def wait_for(self, seconds: float) -> None:
-        """See FrameResolver; mounts are known from the start."""
+        """See FrameResolver."""
+        self._wait = seconds
 
     def add_base(self, frame: str) -> None:
         """See FrameResolver. A frame with a mount of its own stays a sensor."""

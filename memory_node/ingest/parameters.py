@@ -65,8 +65,9 @@ _NODE = (
         "base_frame", "base_link", "Frame of the robot's base; odometry's child_frame_id is known as well.", form=FRAME
     ),
     _row(
-        "frame_timeout", 1.0, "How long a message waits for a transform that is late (with tf2).", "s", 0.0, 60.0,
-        runtime=True,
+        "frame_timeout", 1.0,
+        "How long a message waits for a transform that is late (with tf2), or for a heading of its moment (without).",
+        "s", 0.0, 60.0, runtime=True,
     ),
     _row(
         "stamp_max_ahead", 5.0, "A stamp farther ahead of the clock gives way to the time of arrival.", "s", 0.0, 1e9,

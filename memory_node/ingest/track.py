@@ -13,6 +13,11 @@ NS = 1_000_000_000
 MAX_COORDINATE = 1e8
 """Farthest believable coordinate, m: beyond any projected map of the Earth, so whatever lies farther is a fault."""
 
+HEADING_AGE = 200_000_000
+"""ns: an older pose still tells about where the robot is, but a robot that turns looks elsewhere by now."""
+_HEADING_GAP = 2 * NS
+_SAME_HEADING = 0.1
+"""rad: who turned by more between poses farther apart than _HEADING_GAP did so at some time, and this way or that."""
 
 _PATH_PERIOD = NS // 2
 _PATH_POSES = 7200
@@ -87,8 +92,8 @@ class PositionTrack:
         """Return where the robot was at `stamp` (ns), or None when that is not known.
 
         Between two poses no farther apart than `max_age` position and yaw are interpolated linearly, yaw the short
-        way round. After the newest pose, or in a longer gap, the pose before holds for `max_age`. Before the oldest
-        pose nothing is known.
+        way round; in a gap of more than two seconds a yaw that changed is not known. After the newest pose, or in a
+        longer gap, the pose before holds for `max_age`. Before the oldest pose nothing is known.
         """
         with self._lock:
             after = bisect.bisect_left(self._stamps, stamp)
@@ -142,6 +147,7 @@ def _between(a: Pose, b: Pose, stamp: int) -> Pose:
     yaw = None
     if a.yaw is not None and b.yaw is not None:
         turn = math.remainder(b.yaw - a.yaw, 2.0 * math.pi)
-        yaw = math.remainder(a.yaw + share * turn, 2.0 * math.pi)
+        if b.stamp - a.stamp <= _HEADING_GAP or abs(turn) <= _SAME_HEADING:
+            yaw = math.remainder(a.yaw + share * turn, 2.0 * math.pi)
     deviations = [d for d in (a.stddev, b.stddev) if d is not None]
     return Pose(stamp, (x, y, z), yaw, a.frame, max(deviations, default=None))

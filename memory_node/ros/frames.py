@@ -42,7 +42,7 @@ class TfFrames(StaticMounts):
 
     def transform(self, frame: str, stamp: int, pose: Pose | None, hold: float = 0.0) -> Transform | None:
         """See FrameResolver."""
-        by_pose = super().transform(frame, stamp, pose)
+        by_pose = super().transform(frame, stamp, pose, hold)
         if by_pose is not None and frame not in self._bases:
             return by_pose
         try:
@@ -61,27 +61,27 @@ class TfFrames(StaticMounts):
         late = (stamp - Time.from_msg(newest.header.stamp).nanoseconds) / NS
         if 0.0 < late <= hold:
             return _transform(newest)
-        return None if 0.0 < late <= self.patience else by_pose
+        return None if 0.0 < late <= self._wait else by_pose
 
-    def why_unknown(self, frame: str, stamp: int) -> str:
+    def why_unknown(self, frame: str, stamp: int, pose: Pose | None = None) -> str:
         """See FrameResolver."""
         if not frame or frame in self._mounts:
-            return super().why_unknown(frame, stamp)
+            return super().why_unknown(frame, stamp, pose)
         try:
             newest = self._buffer.lookup_transform(frame, self.memory_frame, Time())  # tf2 looks for the target first
         except tf2_ros.LookupException as error:
             if f'"{self.memory_frame}"' in str(error):
                 return f"frame {self.memory_frame!r} unknown"
-            return super().why_unknown(frame, stamp)
+            return super().why_unknown(frame, stamp, pose)
         except tf2_ros.TransformException:
             return f"frame {frame!r} not connected to {self.memory_frame!r}"
         if stamp < Time.from_msg(newest.header.stamp).nanoseconds:
             return f"older than what tf2 keeps of frame {frame!r}"
         return f"transform of frame {frame!r} too late"
 
-    def wait_for(self, seconds: float) -> None:
+    def patience(self, frame: str, pose: Pose | None) -> float:
         """See FrameResolver."""
-        self.patience = seconds
+        return self._wait
 
     def reset(self) -> None:
         """Forget all transforms but the static ones."""

@@ -221,10 +221,11 @@ class MemoryNode(LifecycleNode):
         stamp = stamp_ns(point.header.stamp)
         when = self.clock.now_ns() if stamp is None else stamp
         track = rooms.memory.track
-        transform = rooms.resolver.transform(frame, when, track.at(when), hold=track.max_age)
+        pose = track.at(when)
+        transform = rooms.resolver.transform(frame, when, pose, hold=track.max_age)
         if transform is None:
             mine = rooms.memory.settings.frame
-            why = rooms.resolver.why_unknown(frame, when)
+            why = rooms.resolver.why_unknown(frame, when, pose)
             raise InvalidArgument(argument, f"frame {frame!r} cannot be transformed to {mine!r}: {why}")
         return transform.apply(at)
 

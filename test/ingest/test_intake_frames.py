@@ -189,12 +189,14 @@ def test_2d_detections_lie_where_the_robot_was() -> None:
 class LateFrames(StaticMounts):
     """Knows every frame once it was told to."""
 
-    patience = 1.0
     known = False
     resets = 0
 
     def transform(self, frame: str, stamp: int, pose: Any, hold: float = 0.0) -> Transform | None:
         return IDENTITY if self.known or frame in ("", "map") else None
+
+    def patience(self, frame: str, pose: Any) -> float:
+        return 1.0
 
     def reset(self) -> None:
         self.resets += 1
@@ -346,3 +348,66 @@ def test_a_change_of_the_map_stores_nothing_while_auto_store_is_off() -> None:
     bench.intake.settle(lambda: None)
     bench.intake.release()
     assert bench.texts == [] and bench.intake.counts["scene"].thinned == 1
+
+
+MOUNTED = {"camera": [0.5, 0.0, 1.0, 0.0, 0.0, 0.0]}
+TURNED = (0.0, 0.0, 1.0, 1.0)
+"""To the left by a quarter."""
+
+
+def look_of_the_camera(bench: Bench, steady: FakeClock, seconds: float) -> None:
+    """A cup two metres before the camera, seen so long after what the clock shows."""
+    for clock in (bench.clock, steady):
+        clock.advance(seconds)
+    bench.intake.put("detections", cup(bench), DETECTIONS)
+    bench.intake.work()
+
+
+def test_a_mounted_sensor_of_a_robot_that_may_have_turned_since_places_nothing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    steady, mounts = FakeClock(), StaticMounts("map", "base_link", MOUNTED)
+    bench = Bench(seen(), scene(), resolver=mounts, steady=steady.now_ns)
+    bench.drive(10.0)
+    look_of_the_camera(bench, steady, 5.0)
+    goal = ros.make(GOAL, header=ros.header(1005.0, "base_link"), pose=ros.pose(2.0, 1.0))
+    bench.intake.put("scene", goal, GOAL)
+    bench.work()
+    ((found, _, pose),) = bench.sink.looks
+    assert found == [Detection("cup", 0.9, None)] and pose is None
+    assert [row.position for row in bench.sink.rows] == [None]
+    for name, frame in (("detections", "camera"), ("scene", "base_link")):
+        why = f"frame {frame!r} known, the robot's heading is too old"
+        assert dict(bench.intake.counts[name].skipped) == {why: 1}
+        assert f"layer {name}: stored without position: {why}" in caplog.messages
+
+
+def test_a_pose_hardly_older_still_tells_how_a_mounted_sensor_is_turned() -> None:
+    steady, mounts = FakeClock(), StaticMounts("map", "base_link", MOUNTED)
+    bench = Bench(seen(), resolver=mounts, steady=steady.now_ns)
+    bench.drive(10.0)
+    look_of_the_camera(bench, steady, 0.2)
+    assert bench.work().sink.looks[0][0] == [Detection("cup", 0.9, (12.5, 0.0, 1.0))]
+
+
+def test_a_mounted_sensor_waits_for_the_next_of_poses_that_come_once_a_second() -> None:
+    steady, mounts = FakeClock(), StaticMounts("map", "base_link", MOUNTED)
+    mounts.wait_for(1.0)
+    bench = Bench(seen(), resolver=mounts, steady=steady.now_ns)
+    bench.drive(10.0)
+    look_of_the_camera(bench, steady, 0.5)
+    for clock in (bench.clock, steady):
+        clock.advance(0.5)
+    bench.intake.work()
+    assert bench.sink.looks == [] and bench.intake.waiting == 1
+    bench.drive(10.0, turn=TURNED)
+    bench.intake.work()
+    bench.intake.work()
+    ((found, _, _),) = bench.sink.looks
+    # Half of the quarter was turned by then.
+    assert found == [Detection("cup", 0.9, pytest.approx((10.0 + 2.5 * 0.5**0.5, 2.5 * 0.5**0.5, 1.0)))]
+    look_of_the_camera(bench, steady, 0.5)
+    for clock in (bench.clock, steady):
+        clock.advance(1.0)
+    bench.intake.work()
+    assert bench.sink.looks[1][0] == [Detection("cup", 0.9, None)], "none came within frame_timeout"

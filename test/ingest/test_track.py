@@ -129,3 +129,15 @@ def test_the_path_goes_back_an_hour_at_any_rate(rate: int) -> None:
     assert all(b.stamp - a.stamp == NS // 2 for a, b in pairwise(path[:-1]))
     track.clear()
     assert track.path(0) == []
+
+
+@pytest.mark.parametrize(
+    ("gap", "turn", "halfway"), [(2.0, 1.0, 0.5), (2.1, 1.0, None), (9.0, -0.1, -0.05), (9.0, -0.2, None)]
+)
+def test_when_a_robot_turned_in_a_long_gap_is_not_known(gap: float, turn: float, halfway: float | None) -> None:
+    track = PositionTrack()
+    track.add(Pose(0, (0.0, 0.0, 0.0), 0.0))
+    track.add(Pose(int(gap * NS), (1.0, 0.0, 0.0), turn))
+    between = track.at(int(gap * NS / 2))
+    assert between is not None and between.position == (0.5, 0.0, 0.0)
+    assert between.yaw == (None if halfway is None else pytest.approx(halfway))
