@@ -31,11 +31,11 @@ class _Said(NamedTuple):
         before, after: numbers of the same word's last and next place; -1 and MOST where there is none.
     """
 
-    begins: list[int]
-    ends: list[int]
-    worth: list[int]
-    before: list[int]
-    after: list[int]
+    begins: Sequence[int]
+    ends: Sequence[int]
+    worth: Sequence[int]
+    before: Sequence[int]
+    after: Sequence[int]
 
 
 class Excerpt:
@@ -58,7 +58,7 @@ class Excerpt:
             return 0
         # One that begins farther back would cost too much.
         begins = [match.end() for match in _BEGIN.finditer(self.text, max(0, first - 2 * room), first + 1)]
-        sentence = max((begin for begin in begins if begin <= first), default=0)
+        sentence = max([begin for begin in begins if begin <= first], default=0)
         # A sentence is quoted from its beginning where that costs little.
         return sentence if last - sentence < room - 1 or first - sentence <= room // 8 else first
 
@@ -84,27 +84,24 @@ def _plain(text: str) -> str:
 def _found(text: str, stems: frozenset[str], beginnings: Sequence[re.Pattern[str]]) -> _Said:
     """Where the words of some stems stand in a plain text."""
     found = [
-        (*word.span(), stem)
+        (word.start(), word.end(), stem)
         for words in beginnings
         for word in words.finditer(text)
         if (stem := stem_of(word[0])) in stems
     ]
+    if not found:
+        return _Said((), (), (), (), ())
     found.sort()
-    del found[MOST:]
-    told = [stem for _, _, stem in found]
-    worth = {stem: _WORTH // times for stem, times in Counter(told).items()}
-    before: list[int] = []
-    after = [MOST] * len(found)
+    begins, ends, told = zip(*found[:MOST], strict=True)
+    times = Counter(told)
+    before, after = [-1] * len(told), [MOST] * len(told)
     last: dict[str, int] = {}
     for number, stem in enumerate(told):
-        earlier = last.get(stem, -1)
-        if earlier >= 0:
-            after[earlier] = number
-        before.append(earlier)
+        if stem in last:
+            before[number] = last[stem]
+            after[last[stem]] = number
         last[stem] = number
-    return _Said(
-        [begin for begin, _, _ in found], [end for _, end, _ in found], [worth[stem] for stem in told], before, after
-    )
+    return _Said(begins, ends, [_WORTH // times[stem] for stem in told], before, after)
 
 
 def _best(said: _Said, room: int) -> tuple[int, int, int]:
