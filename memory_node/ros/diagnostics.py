@@ -113,12 +113,25 @@ def diagnostic_array(
 
 
 def without_own(array: DiagnosticArray, node_name: str) -> DiagnosticArray | None:
-    """Return an array of others without the statuses that the node published; None when there are no others."""
-    others = [status for status in array.status if not status.name.startswith(f"{node_name}: ")]
+    """Return an array of others without the statuses that the node published; None when there are no others.
+
+    An aggregator's array has them under a path, of which it says a status of its own that is left as it is.
+    """
+    names = {status.name for status in array.status}
+    others = [status for status in array.status if not _is_own(status.name, node_name, names)]
     if array.status and not others:
         return None
     array.status = others
     return array
+
+
+def _is_own(name: str, node_name: str, names: set[str]) -> bool:
+    """Whether the node published a status, alone or as an aggregator names it: <path>/<name, "/" made blank>."""
+    if name.startswith(f"{node_name}: ") or f"/{node_name.replace('/', ' ')}: " in name:
+        return True
+    # Without the path itself among the names it would be a node of the same name in a namespace.
+    path, found, _ = name.partition(f"{node_name}: ")
+    return bool(found) and path in names
 
 
 def _status(name: str, problem: str, values: Mapping[str, object], error: bool = False) -> DiagnosticStatus:

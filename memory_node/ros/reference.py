@@ -19,7 +19,8 @@ TOPICS = (
     (
         "`/diagnostics`",
         "`diagnostic_msgs/msg/DiagnosticArray`",
-        "sent: state of memory, jobs and layers, see below; a layer of this topic leaves them out",
+        "sent: state of memory, jobs and layers, see below; a layer of this topic, or of what "
+        "diagnostic_aggregator makes of it, leaves them out",
     ),
     ("`~/markers`", "`visualization_msgs/msg/MarkerArray`", "sent: entities, gists and path for RViz"),
     ("each layer's topic", "its type", "taken in"),
@@ -45,8 +46,8 @@ def page() -> str:
             *parameter_rows(node_table().values()),
             f"| `{MOUNTS}.<frame>` | | six numbers | Sensor on the base: [x, y, z, roll, pitch, yaw], m and rad. Of "
             "how the robot is turned only the yaw counts: where it pitches or rolls, on slopes or legs, use tf2. It "
-            "needs a heading no older than 0.2 s, or one before and one after within 2 s (within `stale_after` if they are "
-            "alike): else things are stored without position, and counted with that reason. | |",
+            "needs a heading no older than 0.2 s, or one before and one after within 2 s (within `stale_after` if they "
+            "are alike): else things are stored without position, and counted with that reason. | |",
             "",
             "The defaults are the node's; the engine alone, `memory_node.config.Settings`, has `fold_repeats` false.",
             "A relative `db_path` lies under `$ROS_HOME/<namespace>` (`~/.ros` without ROS_HOME).",

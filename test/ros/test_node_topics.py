@@ -11,6 +11,8 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from std_msgs.msg import Float32, String
 from support.ros_harness import layer, node_here, peer, wait_until
 
+from memory_node.ros.diagnostics import without_own
+
 STRING = "std_msgs/msg/String"
 DIAGNOSTICS = "diagnostic_msgs/msg/DiagnosticArray"
 HASTY = QoSProfile(
@@ -56,6 +58,21 @@ def test_a_layer_of_diagnostics_leaves_out_what_the_node_says_itself(tmp_path: P
         assert [r.text for r in readings] == ["diag: error motor: too hot; warning /r2/memory: jobs: late"]
         wait_until(lambda: other.layer("diag").refused == 1, "one that was empty from the start is refused as ever")
         assert other.layer("diag").stored == 1
+
+
+@pytest.mark.parametrize(
+    ("node", "own"),
+    [
+        ("/memory", ["/Other/ memory: layer front", "/ memory: jobs", "/Other/memory: memory", "/memory: memory"]),
+        ("/r1/memory", ["/Robot/Mind/ r1 memory: layer front", "/Other/r1/memory: jobs", "/r1/memory: memory"]),
+    ],
+)
+def test_what_an_aggregator_makes_of_the_nodes_own_statuses_is_recognised(node: str, own: list[str]) -> None:
+    paths, others = ["/Other", "/Robot", "/Robot/Mind"], ["/Robot/ r2 memory: jobs", "/r2/memory: jobs", "/Other/motor"]
+    array = DiagnosticArray(status=[found(name, "late") for name in (*own, *paths, *others)])
+    left = without_own(array, node)
+    assert left is not None and [status.name for status in left.status] == [*paths, *others]
+    assert without_own(DiagnosticArray(status=[found(name, "late") for name in own[:1]]), node) is None
 
 
 def test_f6_a_latched_message_that_comes_again_is_the_same_one(tmp_path: Path) -> None:
