@@ -21,12 +21,12 @@ class Said(NamedTuple):
 
     Attributes:
         node_id: the row that comes first.
-        count: how many readings they stand for. first, last: their span (ns).
+        repeats: how many readings they stand for. first, last: their span (ns).
         distance: m to the first, None where no place was asked for.
     """
 
     node_id: int
-    count: int
+    repeats: int
     first: int
     last: int
     distance: float | None = None

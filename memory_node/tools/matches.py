@@ -53,7 +53,7 @@ def of_digests(conn: sqlite3.Connection, *digests: Digest) -> list[tuple[Match, 
     rows = {node.id: node for node in nodes.fetch(conn, ids)}
     return [
         tuple(
-            _match(rows[one.node_id], stamp=one.first, last_stamp=one.last, repeats=one.count, distance=one.distance)
+            _match(rows[one.node_id], stamp=one.first, last_stamp=one.last, repeats=one.repeats, distance=one.distance)
             for one in digest.said
             if one.node_id in rows
         )
