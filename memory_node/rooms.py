@@ -91,6 +91,8 @@ class Rooms:
     def _build_readers(self, read_only: bool) -> None:
         model = self._known_model(read_only)
         self.projections = Projections(self.db, model, self.settings())
+        if not read_only:
+            self.db.add_listener(self.projections.catch_up)
         self.searcher = Searcher(self.db, self.projections)
         self.situation = self._situation(read_only)
         self.embedding: EmbeddingQueue | None = None
@@ -115,7 +117,6 @@ class Rooms:
         )
 
     def _build_writers(self, summarizer: Summarizer | None) -> None:
-        self.db.add_listener(self.projections.catch_up)
         self.entities = EntityTracker(self.settings, self._label_vectors, concepts.other_names)
         self.writer = BatchWriter(self.db, self.settings, self.entities, self._given_model, self.clock.now_ns)
         self.buffer = WorkingBuffer(self.writer.write, self.settings)

@@ -70,6 +70,11 @@ class Projections:
         return self.vectors.waiting
 
     @property
+    def watermark(self) -> int:
+        """Revision of the database up to which all is taken in."""
+        return self._watermark
+
+    @property
     def path(self) -> Path:
         """The cache of the graph."""
         return self._path

@@ -16,7 +16,7 @@ class Plan:
     Attributes:
         candidates: distinct texts and nodes that the filter left, or None when it left so many that nobody counted.
         paths: what was done, in order. The filter: "broad" or "filtered"; vectors: "gather", "scan" or "graph"; words:
-            "all" or "postings".
+            "all" or "postings", neither where words could change nothing.
         compared: vectors compared, at most.
         stages: milliseconds by name of the stage.
     """

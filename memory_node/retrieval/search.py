@@ -21,8 +21,11 @@ from memory_node.retrieval.lexicon import Lexicon
 from memory_node.retrieval.plan import Plan
 from memory_node.retrieval.reach import Reach
 from memory_node.retrieval.things import Things
+from memory_node.storage import meta, texts
 
 if TYPE_CHECKING:
+    import sqlite3
+
     from memory_node.index.matrix import VectorView
     from memory_node.index.projections import Projections
     from memory_node.storage.database import Database
@@ -52,6 +55,14 @@ class Hit(NamedTuple):
     kind: int
     similarity: float | None = None
     lexical: float | None = None
+
+
+class Said(NamedTuple):
+    """A query's words: their weight (sum of idf), the most that a text can have, and `lexical` of texts with any."""
+
+    weight: float
+    most: float
+    shares: dict[int, float]
 
 
 Flags = NDArray[np.bool_]
@@ -159,14 +170,26 @@ class Searcher:
                 ids = np.union1d(ids, words.older(conn, asked, wanted, passing))
             return _word_hits(rows, resolved, words.scored(conn, asked, ids, wanted), k, seen)
 
-    def said(self, query: str, text_ids: Sequence[int]) -> tuple[float, dict[int, float]]:
-        """Return what the query's words weigh together (sum of idf), and `lexical` of the texts with any."""
+    def said(self, query: str, text_ids: Sequence[int]) -> Said:
+        """Return what the query's words weigh, and how much of them texts say."""
         with self._db.read() as conn:
             asked = words.understand(conn, self._lexicon, query, self._projections.rows.view.texts)
             if asked is None:
-                return 0.0, {}
+                return Said(0.0, 0.0, {})
             shares = asked.shares(conn, np.array(text_ids, dtype=np.int64)).tolist()
-            return asked.weight, {id_: share for id_, share in zip(text_ids, shares, strict=True) if share > 0.0}
+            some = {id_: share for id_, share in zip(text_ids, shares, strict=True) if share > 0.0}
+            return Said(asked.weight, asked.most, some)
+
+    def has_compared_all(self, conn: sqlite3.Connection, seen: Findings) -> bool:
+        """Whether `meaning` looked at the vectors of all texts that conn knows: none waits for its vector or the index.
+
+        Args:
+            seen: what `meaning` was given.
+        """
+        index, model = self._projections.vectors, self.model
+        if model is None or self._projections.watermark < meta.revision(conn):
+            return False
+        return seen.view(index) is index.view and not texts.are_waiting(conn, model.id)
 
     def near(
         self, center: tuple[float, ...], radius: float | None, k: int, resolved: Resolved

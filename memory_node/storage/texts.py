@@ -114,6 +114,11 @@ def backlog(conn: sqlite3.Connection, model_id: int) -> int:
     return count
 
 
+def are_waiting(conn: sqlite3.Connection, model_id: int) -> bool:
+    """Return whether any wanted text has no vector of the model yet."""
+    return conn.execute("SELECT 1 FROM unembedded WHERE model_id = ? LIMIT 1", (model_id,)).fetchone() is not None
+
+
 def drop_unused(tx: Transaction, text_ids: Iterable[int]) -> list[int]:
     """Remove those of the texts that no node uses, with their words and vectors; return their ids."""
     sql = """SELECT text.id, body, wanted FROM json_each(?) AS given CROSS JOIN text ON text.id = given.value

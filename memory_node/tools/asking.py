@@ -10,8 +10,11 @@ import numpy as np
 
 from memory_node.errors import InvalidArgument
 from memory_node.graph import Kind
+from memory_node.retrieval.candidates import Asked
 from memory_node.retrieval.chunks import split
-from memory_node.retrieval.ranking import Asked, Ranked, rank, recency
+from memory_node.retrieval.findings import Findings
+from memory_node.retrieval.ranking import Ranked, rank
+from memory_node.retrieval.scoring import recency
 from memory_node.storage import texts, vectors
 from memory_node.tools import summaries
 from memory_node.tools.by_id import id_in, row_of
@@ -24,7 +27,6 @@ if TYPE_CHECKING:
 
     from memory_node.graph import Node
     from memory_node.retrieval.filters import Resolved
-    from memory_node.retrieval.findings import Findings
     from memory_node.retrieval.plan import Plan
 
 
@@ -55,7 +57,7 @@ def ask(
     if vector is None and query:
         vector = context.embed_query(query)
     others = summaries.without_gists(resolved) if covers else resolved
-    asked = Asked(query, vector, others, context.now_ns(), seen)
+    asked = Asked(query, vector, others, context.now_ns(), seen or Findings(query))
     answers: list[Ranked] = []
     if asked.resolved.kinds:
         answers = rank(context.searcher, context.db, context.settings, asked, limit, plan)
@@ -133,7 +135,7 @@ def remark(context: ToolContext, vector: NDArray[np.float32] | None, measured: S
         return "" if all(measured) else PARTLY
     model = context.searcher.model
     with context.db.read() as conn:
-        return PARTLY if model is not None and texts.backlog(conn, model.id) else ""
+        return PARTLY if model is not None and texts.are_waiting(conn, model.id) else ""
 
 
 def checked_vector(

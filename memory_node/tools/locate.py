@@ -14,7 +14,7 @@ from memory_node.graph import NO_ID, EdgeType, Entity, Filter, Kind, Place
 from memory_node.ingest.association import normalise_label
 from memory_node.ingest.entity_table import ELSEWHERE
 from memory_node.ingest.presence import CONFIRMED
-from memory_node.retrieval import concepts, naming, places, ranking, thresholds
+from memory_node.retrieval import concepts, naming, places, scoring, thresholds
 from memory_node.retrieval.findings import Findings
 from memory_node.retrieval.places import Clusters, Evidence, Scored
 from memory_node.retrieval.thresholds import Thresholds
@@ -331,9 +331,9 @@ def _alike(context: ToolContext, question: _Question, resolved: Resolved) -> lis
         least = question.least.strict
     alike = _least_alike(context, question, least)
     hits = context.searcher.meaning(question.vector, HITS, resolved, least=alike, seen=question.seen)
-    weight, said = context.searcher.said(question.concept, [hit.text_id for hit in hits])
+    said = context.searcher.said(question.concept, [hit.text_id for hit in hits])
     scores = [
-        max(hit.similarity or 0.0, ranking.relevance(hit.similarity, said.get(hit.text_id, 0.0), weight))
+        max(hit.similarity or 0.0, scoring.relevance(hit.similarity, said.shares.get(hit.text_id, 0.0), said.weight))
         for hit in hits
     ]
     return [(hit, score) for hit, score in zip(hits, scores, strict=True) if score >= least]
@@ -341,9 +341,9 @@ def _alike(context: ToolContext, question: _Question, resolved: Resolved) -> lis
 
 def _least_alike(context: ToolContext, question: _Question, least: float) -> float:
     """Cosine under which a text is not relevant enough even where it has all words of the question."""
-    weight, _ = context.searcher.said(question.concept, [])
-    said = ranking.WORDS * ranking.relevance(None, 1.0, weight)
-    alike = min(least, (least - said) / (1.0 - ranking.WORDS)) - ROUNDING
+    weight = context.searcher.said(question.concept, []).weight
+    said = scoring.WORDS * scoring.relevance(None, 1.0, weight)
+    alike = min(least, (least - said) / (1.0 - scoring.WORDS)) - ROUNDING
     return alike if alike > 0.0 else -1.0  # what is less alike than 0 counts as 0
 
 

@@ -12,7 +12,8 @@ from memory_node.graph import EVENTS_LAYER, EdgeType, Entity, Filter, Gist, Kind
 from memory_node.ingest.association import normalise_label
 from memory_node.retrieval import concepts, naming, places, thresholds
 from memory_node.retrieval.findings import Findings
-from memory_node.retrieval.ranking import SUMMARY, Ranked, distinct
+from memory_node.retrieval.ranking import Ranked, distinct
+from memory_node.retrieval.scoring import SUMMARY
 from memory_node.storage import edges, entities, gists, identity, nodes
 from memory_node.tools import matches as as_matches
 from memory_node.tools import summaries as as_summaries
@@ -167,7 +168,7 @@ def _about(context: ToolContext, query: str, answers: Sequence[Ranked]) -> list[
         if name == query:
             said.update(answer.node.text_id for answer in answers if (answer.lexical or 0.0) >= ALL)
         else:
-            _, shares = context.searcher.said(name, text_ids)
+            shares = context.searcher.said(name, text_ids).shares
             said.update(id_ for id_, share in shares.items() if share >= ALL)
 
     def is_about(answer: Ranked) -> bool:

@@ -13,8 +13,7 @@ from support.fakes import SECOND, FakeClock, WordEmbedder
 from memory_node.config import Settings
 from memory_node.graph import Detection, Filter
 from memory_node.memory import Memory
-from memory_node.retrieval import ranking
-from memory_node.retrieval.ranking import fused, recency, relevance
+from memory_node.retrieval.scoring import HALF, WORDS, fused, recency, relevance
 
 OpenMemory = Callable[..., Memory]
 
@@ -33,10 +32,10 @@ def memory(tmp_path: Path, clock: FakeClock) -> Iterator[Memory]:
 def test_relevance_mixes_meaning_and_the_evidence_of_words() -> None:
     assert relevance(0.6, None, 0.0) == 0.6
     assert relevance(-0.2, None, 0.0) == 0.0
-    evidence = 8.0 * 0.5 / (8.0 * 0.5 + ranking.HALF)
+    evidence = 8.0 * 0.5 / (8.0 * 0.5 + HALF)
     assert relevance(None, 0.5, 8.0) == pytest.approx(evidence)
-    assert relevance(0.6, 0.5, 8.0) == pytest.approx((1 - ranking.WORDS) * 0.6 + ranking.WORDS * evidence)
-    assert relevance(0.6, 0.0, 8.0) == pytest.approx((1 - ranking.WORDS) * 0.6)
+    assert relevance(0.6, 0.5, 8.0) == pytest.approx((1 - WORDS) * 0.6 + WORDS * evidence)
+    assert relevance(0.6, 0.0, 8.0) == pytest.approx((1 - WORDS) * 0.6)
 
 
 def test_relevance_grows_with_each_part_and_stays_in_0_1() -> None:

@@ -134,7 +134,7 @@ def test_the_most_that_is_said_of_a_query_is_right_beyond_what_is_remembered(
     whole = world.searcher.said("red mug", text_ids)
     monkeypatch.setattr(lexicon, "MOST", 15)
     assert whole == Searcher(world.db, world.projections).said("red mug", text_ids)
-    assert min(whole[1].values()) < 0.5 and max(whole[1].values()) == 1.0
+    assert min(whole.shares.values()) < 0.5 and max(whole.shares.values()) == 1.0 == whole.most
 
 
 def test_a_question_is_understood_once_and_old_ones_are_not_kept(world: World) -> None:
