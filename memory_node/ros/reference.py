@@ -66,7 +66,8 @@ def page() -> str:
             *table(("type", "what is kept"), types()),
             "",
             "Any other type is read field by field, and so is a layer that names `fields`; without them the first 16 "
-            "that say something are told, and how many more there are. The robot's pose comes from the "
+            "that say something are told, and how many more there are. The value is their only number, or the first "
+            "of `fields`; min_change looks at each. The robot's pose comes from the "
             f"layer `odometry` alone, as {', '.join(f'`{name}`' for name in POSE_TYPES)}; "
             "any other layer of such a type only reads what it says.",
             "",

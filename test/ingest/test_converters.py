@@ -105,6 +105,13 @@ def test_battery_says_whether_it_charges() -> None:
     assert battery(percentage=0.5, power_supply_status=0, voltage=math.nan).text == "sense: 50 %"
 
 
+def test_battery_says_what_is_wrong_with_it() -> None:
+    said = [battery(percentage=0.5, power_supply_health=health).text for health in range(9)]
+    faults = ("overheated", "dead", "overvoltage", "failure", "cold", "watchdog timer expired", "safety timer expired")
+    assert said == ["sense: 50 %, 12.0 V"] * 2 + [f"sense: 50 %, 12.0 V, {fault}" for fault in faults]
+    assert battery(present=False, percentage=math.nan, voltage=0.0).text == "sense: charge unknown, not present"
+
+
 @pytest.mark.parametrize("percentage", [0.5, math.nan])
 def test_f20_a_voltage_that_was_not_set_is_not_told(percentage: float) -> None:
     assert battery(percentage=percentage, voltage=0.0).text in ("sense: 50 %", "sense: charge unknown")
@@ -197,7 +204,9 @@ def test_diagnostics_the_worst_first(as_bytes: bool) -> None:
 
 def test_pose_stamped_is_a_place_in_its_frame() -> None:
     percept = read_new("geometry_msgs/msg/PoseStamped", header=ros.header(1.0, "/map"), pose=ros.pose(1.0, 2.0))
-    assert percept == TextPercept(Origin(1_000_000_000, "map"), "sense: (1.00, 2.00, 0.00)", position=(1.0, 2.0, 0.0))
+    at = (1.0, 2.0, 0.0)
+    said = "sense: (1.00, 2.00, 0.00)"
+    assert percept == TextPercept(Origin(1_000_000_000, "map"), said, position=at, values=at, words="map")
     with pytest.raises(Refused):
         read_new("geometry_msgs/msg/PoseStamped", pose=ros.pose(math.nan, 0.0))
 

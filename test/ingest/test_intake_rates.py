@@ -119,6 +119,7 @@ def test_body_readings_are_stored_when_they_move_or_after_a_silence() -> None:
 
 
 JOINTS, TWIST = "sensor_msgs/msg/JointState", "geometry_msgs/msg/Twist"
+GOAL = "geometry_msgs/msg/PoseStamped"
 
 
 def joints(i: int) -> Any:
@@ -141,6 +142,7 @@ def voltage(i: int) -> Any:
         (TWIST, twist, {"fields": ("linear.y", "linear.x")}),
         (TWIST, twist, {"fields": ("linear",)}),
         (BATTERY, voltage, {}),
+        (GOAL, lambda i: goal("map", 0.01 * i), {}),
     ],
 )
 def test_min_change_looks_at_every_number_of_a_reading(type_name: str, message: Any, more: dict[str, Any]) -> None:
@@ -164,8 +166,14 @@ def test_another_joint_or_another_word_is_a_change() -> None:
 DIAGNOSTICS, FIX, STATE = "diagnostic_msgs/msg/DiagnosticArray", "sensor_msgs/msg/NavSatFix", "tf2_msgs/msg/TF2Error"
 
 
-def charge(voltage: float, status: int) -> Any:
-    return ros.make(BATTERY, percentage=0.5, present=True, voltage=voltage, power_supply_status=status)
+def charge(voltage: float, status: int, health: int = 1) -> Any:
+    return ros.make(
+        BATTERY, percentage=0.5, present=True, voltage=voltage, power_supply_status=status, power_supply_health=health
+    )
+
+
+def goal(frame: str, x: float = 1.0) -> Any:
+    return ros.make(GOAL, header=ros.header(0.0, frame), pose=ros.pose(x, 2.0))
 
 
 def fault(name: str, message: str, level: int = 2) -> Any:
@@ -177,6 +185,9 @@ def fault(name: str, message: str, level: int = 2) -> Any:
     ("type_name", "messages", "stored"),
     [
         (BATTERY, [charge(12.0, 2), charge(12.1, 2), charge(12.0, 1), charge(14.0, 1), charge(12.0, 3)], [0, 2, 4]),
+        (BATTERY, [charge(12.0, 2), charge(12.0, 2, 2), charge(12.0, 2, 2), charge(12.0, 2, 3)], [0, 1, 3]),
+        (BATTERY, [ros.make(BATTERY, percentage=0.0, present=there) for there in (True, True, False, True)], [0, 2, 3]),
+        (GOAL, [goal(frame) for frame in ("map", "map", "odom")], [0, 2]),
         (
             DIAGNOSTICS,
             [

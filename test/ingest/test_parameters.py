@@ -112,7 +112,11 @@ def test_f15_empty_lists_are_unset(empty: Any) -> None:
             )
             for type_name, setting, value, what, more in (
                 (DETECTIONS, "min_change", 0.5, "internal state", {}),
-                ("", "min_change", 0.5, "internal state", {"a.is_internal_state": False}),
+                *(
+                    (type_name, setting, 0.5, "internal state", more)
+                    for setting in ("min_change", "max_silence", "stale_after")
+                    for type_name, more in (("", {"a.is_internal_state": False}), ("std_msgs/msg/String", {}))
+                ),
                 ("std_msgs/msg/String", "min_confidence", 0.5, "detections", {}),
                 (DETECTIONS, "min_confidence", 0.5, "detections and without `fields`", {"a.fields": ["detections.0"]}),
                 ("std_msgs/msg/Float32", "percentage_scale", 100.0, "sensor_msgs/msg/BatteryState", {}),
@@ -140,15 +144,17 @@ def test_f16_wrong_values_are_refused_naming_the_parameter(given: dict[str, Any]
 
 def test_settings_that_may_have_an_effect_once_the_type_is_found_out_are_taken() -> None:
     given = {"min_change": 0.5, "min_confidence": 0.5, "percentage_scale": 100.0, "sensor_range": 3.0}
+    given |= {"max_silence": 60.0, "stale_after": 60.0}
     parameters = read({"layers": ["a"], "a.topic": "/a", **{f"a.{name}": value for name, value in given.items()}})
     assert {name: getattr(parameters.layers[1], name) for name in given} == given
 
 
 def test_a_setting_without_effect_is_refused_at_run_time_too() -> None:
     parameters = read({"layers": ["a"], "a.topic": "/a", "a.type": "std_msgs/msg/String"})
-    for setting in ("min_change", "min_confidence"):
+    for setting in ("min_change", "max_silence", "stale_after", "min_confidence"):
         with pytest.raises(InvalidArgument, match=f"a.{setting}: got 0.5, it has no effect here: it is for "):
             parameters.changed({f"a.{setting}": 0.5})
+    parameters = read({"layers": ["a"], "a.topic": "/a", "a.is_internal_state": True})
     assert parameters.changed({"a.min_change": 0.0, "a.stale_after": 3.0}).layers[1].stale_after == 3.0
 
 

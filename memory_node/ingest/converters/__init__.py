@@ -154,7 +154,7 @@ def without_effect(layer: LayerSettings, type_name: str) -> dict[str, str]:
     """
     reasons: dict[str, str] = {}
     if layer.tells_of_body(type_name) is False:
-        reasons["min_change"] = "it is for internal state"
+        reasons |= dict.fromkeys(("min_change", "max_silence", "stale_after"), "it is for internal state")
     if type_name or layer.fields:
         module = _module(type_name, layer)
         of_fields = " and without `fields`" if layer.fields else ""

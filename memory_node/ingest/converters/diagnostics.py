@@ -19,7 +19,7 @@ def _level(status: Any) -> int:
 
 
 def convert(message: Any, layer: LayerSettings) -> TextPercept:
-    """Return "<layer>: error motor: too hot; 4 ok", the worst first; the value is the worst level, 0 to 3."""
+    """Return "<layer>: error motor: too hot; 4 ok", the worst first; value: the worst level, 0 to 3."""
     if not len(message.status):
         raise Refused("no status")
     worst_first = sorted(message.status, key=_level, reverse=True)

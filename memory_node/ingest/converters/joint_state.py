@@ -12,7 +12,7 @@ _SHOWN = 12
 
 
 def convert(message: Any, layer: LayerSettings) -> TextPercept:
-    """Return "<layer>: shoulder 0.12, elbow 1.57" (rad or m), at most 12 joints; a single joint is the value."""
+    """Return "<layer>: shoulder 0.12, elbow 1.57", at most 12, rad or m; value: of a single joint; min_change: of any."""
     # Lists of unequal length mean that the rest is unknown.
     pairs = [(clean(name), number(at)) for name, at in zip(message.name, message.position, strict=False)]
     known = [(name, at) for name, at in pairs if at is not None]

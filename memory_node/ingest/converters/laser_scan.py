@@ -13,7 +13,7 @@ from memory_node.ingest.layers import LayerSettings
 
 
 def convert(message: Any, layer: LayerSettings) -> TextPercept:
-    """Return "<layer>: nearest 0.4 m at 30° left, 61 % of the view free"; the value is the nearest range in m.
+    """Return "<layer>: nearest 0.4 m at 30° left, 61 % of the view free"; value: the nearest range, m.
 
     As REP-117 has it -Inf is too near to be measured, which is said first and leaves no value, and +Inf is free, and so
     is a range above range_max. NaN, zero and what lies below range_min tell nothing.

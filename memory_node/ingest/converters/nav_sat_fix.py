@@ -14,7 +14,7 @@ _DEGREE = math.radians(6_371_008.8)
 
 
 def convert(message: Any, layer: LayerSettings) -> TextPercept:
-    """Return "<layer>: 40.23612° N, 111.65743° W, altitude 1410 m", or "no fix"; min_change is in m."""
+    """Return "<layer>: 40.23612° N, 111.65743° W, altitude 1410 m", or "no fix"; no value; min_change is in m."""
     origin = origin_of(message)
     if message.status.status < 0:
         return TextPercept(origin, f"{layer.name}: no fix")

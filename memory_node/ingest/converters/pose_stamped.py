@@ -11,9 +11,14 @@ from memory_node.ingest.track import is_sane_position
 
 
 def convert(message: Any, layer: LayerSettings) -> TextPercept:
-    """Return "<layer>: (1.00, 2.00, 0.00)" with the position itself; of another frame than the memory's its name."""
+    """Return "<layer>: (1.00, 2.00, 0.00)", of another frame its name too; no value; min_change is in m.
+
+    The position is that of the message.
+    """
     position = point(message.pose.position)
     if position is None or not is_sane_position(position):
         raise Refused("position not finite or out of range")
     x, y, z = position
-    return TextPercept(origin_of(message), f"{layer.name}: ({x:.2f}, {y:.2f}, {z:.2f})", position=position)
+    text = f"{layer.name}: ({x:.2f}, {y:.2f}, {z:.2f})"
+    origin = origin_of(message)
+    return TextPercept(origin, text, position=position, values=position, words=origin.frame)

@@ -11,7 +11,7 @@ from memory_node.ingest.layers import LayerSettings
 
 
 def convert(message: Any, layer: LayerSettings) -> TextPercept:
-    """Return "<layer>: 0.42 m"; beyond the sensor's limits the text says so and there is no value (REP-117)."""
+    """Return "<layer>: 0.42 m"; value: in m; beyond its limits the text says so, and there is none (REP-117)."""
     distance, origin = float(message.range), origin_of(message)
     low, high = number(message.min_range), limit(message.max_range)
     if math.isnan(distance):

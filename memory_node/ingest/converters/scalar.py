@@ -11,7 +11,7 @@ from memory_node.ingest.layers import LayerSettings
 
 
 def convert(message: Any, layer: LayerSettings) -> TextPercept:
-    """Return "<layer>: <value>"; a value that is not finite is refused."""
+    """Return "<layer>: <value>"; value: the number, of a Bool 0 or 1; one that is not finite is refused."""
     value = number(message.data)
     if value is None:
         raise Refused("value not finite")

@@ -10,7 +10,7 @@ from memory_node.ingest.layers import LayerSettings
 
 
 def convert(message: Any, layer: LayerSettings) -> TextPercept:
-    """Return the text, cleaned and cut to 65 536 characters; a blank one is refused."""
+    """Return the text, cleaned and cut to 65 536 characters; a blank one is refused; no value."""
     text = clean(message.data).strip()
     if not text:
         raise Refused("empty text")

@@ -10,7 +10,7 @@ from memory_node.ingest.layers import LayerSettings
 
 
 def convert(message: Any, layer: LayerSettings) -> TextPercept:
-    """Return "<layer>: 21.5 °C", unit degC; a value that is not finite is refused."""
+    """Return "<layer>: 21.5 °C"; value: in degC; one that is not finite is refused."""
     value = number(message.temperature)
     if value is None:
         raise Refused("value not finite")
