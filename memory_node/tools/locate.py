@@ -292,9 +292,10 @@ def _texts(context: ToolContext, conn: sqlite3.Connection, question: _Question, 
     for hit, score in _alike(context, question, resolved):
         _keep_best(relevance, hit.node_ids, score)
     sightings = edges.pairs(conn, relevance, EdgeType.OBSERVED_IN) if len(known) else []
-    ids = set(known.ids.tolist())
-    for id_ in {observation for entity, observation in sightings if entity in ids}:
-        del relevance[id_]
+    if sightings:
+        ids = set(known.ids.tolist())
+        for id_ in {observation for entity, observation in sightings if entity in ids}:
+            del relevance[id_]
     rows = told(conn, sorted(relevance, key=lambda id_: (-relevance[id_], -id_)), places.MOST)
     said = [(text, relevance[id_]) for text, id_ in zip(rows.texts, rows.ids, strict=True)]
     judged = {one: _judged(question, *one) for one in set(said)}
@@ -308,7 +309,7 @@ def _meant(
 
     A tree has a trunk, and a window may have shades: words of several meanings need as much as a text without them.
     """
-    if words == question.concept:
+    if words == question.concept or not hits:
         return hits
     several = words in concepts.HOMONYMS
     least = question.least.sentence if several else question.least.named

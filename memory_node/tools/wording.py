@@ -216,7 +216,10 @@ def shortened(text: str, room: int) -> str:
 
     Signs that steer a terminal, turn the direction of writing or are not seen are shown as U+FFFD.
     """
-    line = " ".join(text[: 4 * room + 80].split())
+    for looked_at in (room + 20, 4 * room + 80):  # many blanks are rare
+        line = " ".join(text[:looked_at].split())
+        if len(line) > room:
+            break
     if not line.isprintable():
         line = _UNSEEN.sub("\ufffd", line)
     return line if len(line) <= room else line[: room - 1].rstrip() + "…"
@@ -250,7 +253,7 @@ def duration(seconds: float) -> str:
 
 def point(position: Sequence[float]) -> str:
     """Coordinates to 0.01 m; never a negative zero."""
-    return "(" + ", ".join([f"{round(value, 2) + 0.0:.2f}" for value in position]) + ")"
+    return "(" + ", ".join([f"{value:.2f}" for value in position]).replace("-0.00", "0.00") + ")"
 
 
 def place(position: Position, frame: str, source: str) -> str:
