@@ -1,4 +1,4 @@
-"""sensor_msgs/msg/JointState: where the joints are."""
+"""sensor_msgs/msg/JointState: where the joints are, rad or m."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SHOWN = 12
 
 
 def convert(message: Any, layer: LayerSettings) -> TextPercept:
-    """Return "<layer>: shoulder 0.12, elbow 1.57", at most 12, rad or m; value: of a single joint; min_change: of any."""
+    """Return "<layer>: shoulder 0.12, elbow 1.57", at most 12; value: of a single joint; min_change: of any."""
     # Lists of unequal length mean that the rest is unknown.
     pairs = [(clean(name), number(at)) for name, at in zip(message.name, message.position, strict=False)]
     known = [(name, at) for name, at in pairs if at is not None]
