@@ -263,6 +263,11 @@ class Memory(Questions):
         """Look at the clock; when it has jumped open a new session and return why, else return ""."""
         return self._writable().check_clock()
 
+    @property
+    def has_two_clocks(self) -> bool:
+        """Whether the clock jumps to and fro, as if two nodes published `/clock`: no session begins until that ends."""
+        return bool(self._open().clock_watch.warning)
+
     def configure(self, **changes: Any) -> None:
         """Change settings that may change at run time."""
         rooms, table = self._open(), settings_table()

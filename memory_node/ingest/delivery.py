@@ -82,6 +82,9 @@ class Sink(Protocol):
 
     def check_clock(self) -> str: ...
 
+    @property
+    def has_two_clocks(self) -> bool: ...
+
 
 class Later(Exception):
     """A pose or a transform is late; the message may be tried again in a moment."""

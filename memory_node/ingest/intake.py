@@ -252,12 +252,10 @@ class Intake:
             now = self._clock.now_ns()
             self._see(now)
             went_back, self._forgotten_epoch = self._epoch != self._forgotten_epoch, self._epoch
-        if went_back:
-            self._resolver.reset()
-        if now > 0 and (reason := self._sink.check_clock()):
+        if reason := self._sink.check_clock() if now > 0 else "":
             log.warning("%s: a new session begins, poses and transforms of the old one are forgotten", reason)
-            if not went_back:
-                self._resolver.reset()
+        if reason or (went_back and not self._sink.has_two_clocks):
+            self._resolver.reset()
 
     def _next(self) -> Arrival | None:
         """The next message: of the oldest clock, poses first, then in the order of arrival."""
@@ -299,9 +297,13 @@ class Intake:
             self._deliver(passed, patient=True)
 
     def _change_epoch(self, epoch: int) -> None:
-        """The clock went back: what was held belongs to the old time and passes first."""
+        """The clock went back: what was held belongs to the old time and passes first.
+
+        Where two clocks quarrel no time is over: what waits for its transform goes on waiting.
+        """
         self._worked_epoch = epoch
-        self._deliver_aside()
+        if not self._sink.has_two_clocks:
+            self._deliver_aside()
         self._leave_gates()
         self._gates = {name: Gate(layer) for name, layer in self.layers.items()}
         self._look_at_clock()

@@ -12,6 +12,8 @@ from support.fakes import FakeClock
 from support.intake_bench import DETECTIONS, Bench, scene, seen, wait_for
 
 from memory_node.graph import Detection
+from memory_node.ingest import clockwatch
+from memory_node.ingest.clockwatch import TICKING
 from memory_node.ingest.delivery import ODOMETRY
 from memory_node.ingest.frames import IDENTITY, StaticMounts, Transform
 from memory_node.ingest.layers import LayerSettings
@@ -243,6 +245,35 @@ def test_f23_transforms_are_forgotten_once_when_the_clock_goes_back_not_again_wi
     bench.say("went back by less than a session's worth")
     bench.intake.work()
     assert frames.resets == 2
+
+
+def test_transforms_stay_known_while_two_clocks_quarrel(monkeypatch: pytest.MonkeyPatch) -> None:
+    steady, frames = FakeClock(), LateFrames()
+    monkeypatch.setattr(clockwatch, "_since_boot", steady.now_ns)
+    bench = Bench(seen(), resolver=frames, steady=steady.now_ns, clock_kind=TICKING)
+    bench.intake.work()
+
+    def turns(count: int) -> None:
+        for turn in range(count):
+            for clock, seconds in ((bench.clock, -100.0 if turn % 2 else 100.0), (steady, 0.05)):
+                clock.advance(seconds)
+            bench.intake.work()
+
+    turns(20)
+    assert frames.resets == 3 == len(bench.sink.sessions), "the first jumps back may have been real"
+    bench.intake.put("detections", cup(bench), DETECTIONS)
+    turns(3)
+    bench.intake.put("detections", cup(bench), DETECTIONS)
+    turns(3)
+    assert bench.sink.looks == [] and bench.intake.waiting == 2, "both wait for their transform"
+    frames.known = True
+    turns(2)
+    assert [found for found, _, _ in bench.sink.looks] == [[Detection("cup", 0.9, (2.0, 0.0, 0.0))]] * 2
+    assert frames.resets == 3
+    for clock in (steady, bench.clock):
+        clock.advance(6.0)
+    bench.intake.work()
+    assert frames.resets == 4, "of two clocks one is left, and what the other dated is forgotten"
 
 
 def test_f23_odometry_that_waited_in_vain_is_refused_with_the_reason() -> None:

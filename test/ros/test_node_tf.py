@@ -43,13 +43,14 @@ class Buffer:
 
     def __init__(self) -> None:
         self.known: dict[str, list[TransformStamped]] = {}
+        self.fixed: set[str] = set()
 
     def lookup_transform(self, target: str, source: str, when: Any) -> TransformStamped:
         for name in (target, source):
             if name not in (*self.known, "map" if self.known else ""):
                 raise LookupException(f'"{name}" passed to lookupTransform argument … does not exist. ')
         known = self.known[source if target == "map" else target]  # the way back has the same stamps
-        if when.nanoseconds == 0:
+        if when.nanoseconds == 0 or known[-1].child_frame_id in self.fixed:
             return known[-1]
         stamps = [Time.from_msg(transform.header.stamp).nanoseconds for transform in known]
         if not stamps[0] <= when.nanoseconds <= stamps[-1]:
@@ -57,7 +58,7 @@ class Buffer:
         return known[bisect_right(stamps, when.nanoseconds) - 1]
 
     def clear(self) -> None:
-        self.known.clear()
+        self.known = {frame: known for frame, known in self.known.items() if frame in self.fixed}
 
 
 class TransformListener:
@@ -67,10 +68,14 @@ class TransformListener:
         self._buffer = buffer
         latched = QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         node.create_subscription(TransformStamped, "/tf", self._take, 100)
-        node.create_subscription(TransformStamped, "/tf_static", self._take, latched)
+        node.create_subscription(TransformStamped, "/tf_static", self._take_fixed, latched)
 
     def _take(self, transform: TransformStamped) -> None:
         self._buffer.known.setdefault(transform.child_frame_id, []).append(transform)
+
+    def _take_fixed(self, transform: TransformStamped) -> None:
+        self._buffer.fixed.add(transform.child_frame_id)
+        self._take(transform)
 
 
 @pytest.fixture
@@ -132,10 +137,15 @@ def test_f23_a_transform_that_is_late_is_waited_for_and_one_that_never_comes_is_
         wait_until(lambda: "vase" in places(other), "the vase is stored")
         assert places(other)["vase"] is None
         assert other.layer("detections").left_out == ["frame 'gripper' unknown: 1"]
+        shelf = arm(0.0, x=3.0)
+        shelf.child_frame_id = "shelf"
+        other.publish("/tf_static", shelf, latched=True)
+        wait_until(lambda: "shelf" in node._rooms.resolver._buffer.known, "tf2 knows the shelf")
         node._rooms.resolver.reset()
-        other.publish("/detections", look("plate", "arm", now))
-        wait_until(lambda: "plate" in places(other), "the plate is stored")
+        other.publish("/detections", look("plate", "arm", now), look("book", "shelf", now))
+        wait_until(lambda: {"plate", "book"} <= places(other).keys(), "both are stored")
         assert places(other)["plate"] is None, "after a jump of the clock the old transforms mean nothing"
+        assert places(other)["book"] == pytest.approx((3.0, 2.0)), "but what is fixed stays so"
 
 
 @pytest.mark.usefixtures("tf2")

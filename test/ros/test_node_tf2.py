@@ -83,3 +83,12 @@ def test_real_tf2_places_what_it_can_and_tells_why_not_of_the_rest(tmp_path: Pat
         newest = other.call("spatial_query", center=center, radius=0.1)
         x, y, _ = expected(end, False)
         assert newest.success and f"({x:.2f}, {y:.2f})" in newest.text
+        shelf = edge("map", "shelf", 0.0, 3.0, 0.0, LEFT)
+        tf2_ros.StaticTransformBroadcaster(other.node).sendTransform(shelf)
+        wait_until(lambda: node._rooms.resolver.transform("shelf", round(now * 1e9), None), "the shelf is known")
+        node._rooms.resolver.reset()
+        other.publish("/detections", look("book", "shelf", now), look("gone", "camera", now))
+        wait_until(lambda: node._rooms.intake.counts["detections"].taken == len(seen) + 2, "both are stored")
+        rows = {row.text: row for row in other.rows("detections")}
+        point = rows["book"].position.point
+        assert (point.x, point.y) == pytest.approx((2.5, 2.0)) and not rows["gone"].has_position

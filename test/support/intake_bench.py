@@ -22,9 +22,11 @@ FLOAT, BATTERY, ODOM = "std_msgs/msg/Float32", "sensor_msgs/msg/BatteryState", "
 class Bench:
     """An intake without its thread: what was put is worked off by `work`."""
 
-    def __init__(self, *layers: LayerSettings, seconds: float = 1000.0, **more: Any) -> None:
+    def __init__(
+        self, *layers: LayerSettings, seconds: float = 1000.0, clock_kind: str = "simulated", **more: Any
+    ) -> None:
         self.clock = FakeClock(seconds)
-        self.sink = KeepingSink(self.clock)
+        self.sink = KeepingSink(self.clock, clock_kind=clock_kind)
         odometry = LayerSettings(ODOMETRY, topic="/odom", max_rate_hz=0.0)
         self.intake = Intake(self.sink, [odometry, *layers], self.clock, **more)
 

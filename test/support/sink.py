@@ -38,9 +38,10 @@ class KeepingSink:
     looks: list[tuple[list[Detection], int, Pose | None]] = field(default_factory=list)
     sessions: list[str] = field(default_factory=list)
     fails: Exception | None = None
+    clock_kind: str = "simulated"
 
     def __post_init__(self) -> None:
-        self._watch = ClockWatch("simulated")
+        self._watch = ClockWatch(self.clock_kind)
 
     def record(self, text: str, layer: str, position: Any, stamp: int, **more: Any) -> int:
         if self.fails:
@@ -62,6 +63,10 @@ class KeepingSink:
 
     def update_pose(self, pose: Pose) -> str:
         return self.track.add(pose)
+
+    @property
+    def has_two_clocks(self) -> bool:
+        return bool(self._watch.warning)
 
     def check_clock(self) -> str:
         if reason := self._watch.look(self.clock.now_ns()):
