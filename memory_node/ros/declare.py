@@ -5,7 +5,8 @@ from __future__ import annotations
 import difflib
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from memory_node.config import SettingSpec
-from memory_node.errors import InvalidArgument
+from memory_node.errors import CorruptDatabaseError, InvalidArgument, StorageError, shown
 from memory_node.ingest.delivery import ODOMETRY
 from memory_node.ingest.layers import UNSET_LISTS, layer_table
 from memory_node.ingest.parameters import MOUNTS, Parameters, check_sim_time, node_table, read
@@ -117,7 +118,26 @@ def follow_changes(node: Node, parameters: Parameters, apply: Callable[[dict[str
     node.add_on_set_parameters_callback(on_set)
 
 
+@contextmanager
+def naming_database(db_path: str) -> Iterator[None]:
+    """Let what is wrong with the database's place say which parameter gave it, what came and what is allowed."""
+    try:
+        yield
+    except CorruptDatabaseError:
+        raise
+    except StorageError as error:
+        allowed = "allowed is the path of a file that this node can write"
+        raise StorageError(f"{error}; db_path: got {shown(db_path)}, {allowed}") from error
+
+
 def database_path(db_path: str, ros_home: Path, namespace: str) -> Path:
-    """Return where the database lies: a relative path is under $ROS_HOME/<namespace>."""
-    path = Path(db_path).expanduser()
+    """Return where the database lies: a relative path is under $ROS_HOME/<namespace>.
+
+    Raises:
+        StorageError: ~ is of a user that is not there.
+    """
+    try:
+        path = Path(db_path).expanduser()
+    except RuntimeError as error:
+        raise StorageError(f"{db_path}: leads nowhere ({error})") from error
     return path if path.is_absolute() else ros_home.expanduser() / namespace.strip("/") / path

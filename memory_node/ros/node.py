@@ -34,7 +34,7 @@ from memory_node.process import preload
 from memory_node.protocols import Embedder
 from memory_node.ros.clocks import CLOCK_TOPIC, RosClock, SilentClockWatch
 from memory_node.ros.conversion import job_message, stamp_ns, status_message
-from memory_node.ros.declare import check_changes, database_path, declare, follow_changes
+from memory_node.ros.declare import check_changes, database_path, declare, follow_changes, naming_database
 from memory_node.ros.diagnostics import without_own
 from memory_node.ros.frames import frame_resolver
 from memory_node.ros.listener import Listener
@@ -267,20 +267,21 @@ class _Open:
 
     def _bring_up(self, parameters: Parameters, opened: ExitStack) -> None:
         node = self._node
-        path = database_path(
-            parameters.settings.db_path, Path(os.environ.get("ROS_HOME", "~/.ros")), node.get_namespace()
-        )
+        given = parameters.settings.db_path
+        with naming_database(given):
+            path = database_path(given, Path(os.environ.get("ROS_HOME", "~/.ros")), node.get_namespace())
         settings = parameters.settings.changed(db_path=str(path))
         preload()  # now, while no topic waits for its callback
         loading = None if node.given_embedder else embedder(parameters)
         if loading is not None:
             opened.callback(loading.close)
-        self.memory = Memory.open(
-            embedder=node.given_embedder or loading,
-            summarizer=summarizer(parameters),
-            clock=node.clock,
-            settings=settings,
-        )
+        with naming_database(given):
+            self.memory = Memory.open(
+                embedder=node.given_embedder or loading,
+                summarizer=summarizer(parameters),
+                clock=node.clock,
+                settings=settings,
+            )
         opened.callback(self.memory.close)
         self.resolver: FrameResolver = frame_resolver(
             node, settings.frame, parameters["base_frame"], parameters.mounts

@@ -105,8 +105,10 @@ def ready_to_read(path: str | Path) -> tuple[Path, bool]:
 
 def _real(path: str | Path) -> Path:
     try:
-        return Path(path).expanduser().resolve()
-    except (OSError, RuntimeError) as error:  # links in a circle, or no home
+        place = Path(path).expanduser().resolve()
+        place.is_dir()
+        return place
+    except (OSError, RuntimeError, ValueError) as error:  # links in a circle, no home, a name too long or of no file
         raise StorageError(f"{path}: leads nowhere ({error})") from error
 
 

@@ -6,6 +6,7 @@ import gc
 from pathlib import Path
 from typing import Any
 
+import pytest
 from builtin_interfaces.msg import Time
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
@@ -13,6 +14,7 @@ from rosgraph_msgs.msg import Clock
 from std_msgs.msg import String
 from support.ros_harness import Peer, layer, node_here, peer, wait_until
 
+from memory_node.errors import shown
 from memory_node.memory import Memory
 
 SCENE: dict[str, Any] = {"layers": ["scene"], "scene": layer("/scene", "std_msgs/msg/String"), "autostart": False}
@@ -80,6 +82,27 @@ def test_a_failing_transition_is_told_and_leaves_the_node_unconfigured(tmp_path:
         assert not change(other, Transition.TRANSITION_CONFIGURE)
         assert state(other) == "unconfigured"
         assert str(blocked) in node.failure
+
+
+@pytest.mark.parametrize(
+    ("place", "why"),
+    [
+        ("{folder}", "is a folder, not a database file"),
+        ("{folder}/a file/memory.db", "cannot be created (File exists)"),
+        ("{folder}/a file/deep/memory.db", "cannot be created (Not a directory)"),
+        ("/proc/memory.db", "cannot be opened for writing (No such file or directory)"),
+        ("~nobody_of_that_name/memory.db", "leads nowhere (Could not determine home directory.)"),
+        ("{folder}/" + 300 * "m", "File name too long"),
+    ],
+)
+def test_a_db_path_that_cannot_be_is_refused_by_name(tmp_path: Path, place: str, why: str) -> None:
+    (tmp_path / "a file").write_text("no folder", encoding="utf-8")
+    given = place.format(folder=tmp_path)
+    with node_here(tmp_path, SCENE | {"db_path": given}, up=False) as node:
+        assert not node.bring_up()
+        said, _, parameter = node.failure.partition("; db_path: got ")
+        assert why in said
+        assert parameter == f"{shown(given)}, allowed is the path of a file that this node can write"
 
 
 def test_a_failed_configure_leaves_nothing_open(tmp_path: Path) -> None:

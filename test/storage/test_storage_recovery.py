@@ -196,6 +196,10 @@ def test_f39_impossible_places_are_named(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match=f"^{tmp_path}/none.db: no such database"):
         Database.open(tmp_path / "none.db", read_only=True)
     assert not (tmp_path / "none.db").exists()
+    for name in (300 * "m", "a\0b", "\ud800"):
+        for read_only in (False, True):
+            with pytest.raises(StorageError, match="leads nowhere"):
+                Database.open(tmp_path / name, read_only=read_only)
 
 
 @pytest.fixture
