@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
@@ -174,8 +175,10 @@ class Delivery:
                 raise Refused(f"frame {frame!r} is not the memory's; set frame: {frame}")
             why = self._resolver.why_unknown(frame, stamped.stamp)
             raise Refused(f"{why}; without localization set frame: {frame}")
-        yaw = None if percept.yaw is None else percept.yaw + transform.yaw
-        position = transform.apply(percept.position)
+        position, yaw = transform.apply(percept.position), percept.yaw
+        if yaw is not None:
+            position, yaw = self._resolver.base_of(percept.base_frame, position, yaw + transform.yaw)
+            yaw = math.remainder(yaw, math.tau) if math.isfinite(yaw) else None
         pose = Pose(stamped.stamp, position, yaw, self._resolver.memory_frame, percept.stddev)
         if reason := self._sink.update_pose(pose):
             raise Refused(reason)
@@ -217,10 +220,9 @@ class Delivery:
             if at is not None:
                 if frame not in transforms:
                     transforms[frame] = self._transform(frame, stamp, pose, waited, percept.is_foreign)
-                transform = transforms[frame]
-                at = transform.apply(at) if transform else None
-                if transform is None:
-                    unplaced.append(self._resolver.why_unknown(frame, stamp, pose))
+                at = _moved_by(transforms[frame], at)
+                if at is None:
+                    unplaced.append(self._why_unplaced(transforms[frame], frame, stamp, pose))
             moved.append(replace(detection, position=at))
         return moved, unplaced
 
@@ -239,11 +241,11 @@ class Delivery:
         if percept.position is not None:
             frame = percept.origin.frame
             transform = self._transform(frame, stamped.stamp, pose, waited, is_foreign=True)
-            position = transform.apply(percept.position) if transform else None
+            position = _moved_by(transform, percept.position)
             if transform is not IDENTITY:
                 text += f" in {frame or 'an unnamed frame'}"  # the numbers said are not those of the position
-            if transform is None:
-                reason = self._resolver.why_unknown(frame, stamped.stamp, pose)
+            if position is None:
+                reason = self._why_unplaced(transform, frame, stamped.stamp, pose)
                 self._counts[layer.name].skip(reason)
                 self._report(layer.name, f"stored without position: {reason}")
         self._sink.record(
@@ -299,6 +301,19 @@ class Delivery:
         if transform is None and waited is not None and waited < self._resolver.patience(frame, pose):
             raise Later
         return transform
+
+    def _why_unplaced(self, transform: Transform | None, frame: str, stamp: int, pose: Pose | None) -> str:
+        if transform is None:
+            return self._resolver.why_unknown(frame, stamp, pose)
+        return f"transform of frame {frame!r} not finite, or out of range"
+
+
+def _moved_by(transform: Transform | None, position: Position) -> Position | None:
+    """Return a position in the memory's frame, None when it is not known there."""
+    if transform is None:
+        return None
+    moved = transform.apply(position)
+    return moved if is_sane_position(moved) else None
 
 
 def _moved(before: TextPercept, now: TextPercept, least: float) -> bool:

@@ -37,11 +37,13 @@ class Transform:
 
     @classmethod
     def of_quaternion(cls, translation: Position, x: float, y: float, z: float, w: float) -> Transform:
-        """Build it of a unit quaternion."""
+        """Build it of a quaternion of any length; one of none has no direction, and what it moves is NaN."""
+        length = x * x + y * y + z * z + w * w
+        s = 2.0 / length if length > 0.0 else math.nan
         rotation = (
-            (1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - z * w), 2.0 * (x * z + y * w)),
-            (2.0 * (x * y + z * w), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - x * w)),
-            (2.0 * (x * z - y * w), 2.0 * (y * z + x * w), 1.0 - 2.0 * (x * x + y * y)),
+            (1.0 - s * (y * y + z * z), s * (x * y - z * w), s * (x * z + y * w)),
+            (s * (x * y + z * w), 1.0 - s * (x * x + z * z), s * (y * z - x * w)),
+            (s * (x * z - y * w), s * (y * z + x * w), 1.0 - s * (x * x + y * y)),
         )
         return cls(rotation, translation)
 
@@ -94,6 +96,10 @@ class FrameResolver(Protocol):
 
     def add_base(self, frame: str) -> None:
         """Learn a name of the robot's base, as odometry gives it (child_frame_id)."""
+        ...
+
+    def base_of(self, frame: str, position: Position, yaw: float) -> tuple[Position, float]:
+        """Return where the base is, and its yaw, when what odometry tells of (child_frame_id) is at a position."""
         ...
 
     def reset(self) -> None:
@@ -171,6 +177,15 @@ class StaticMounts:
         """See FrameResolver. A frame with a mount of its own stays a sensor."""
         if frame and frame not in self._mounts and len(self._bases) < 8:
             self._bases.add(frame)
+
+    def base_of(self, frame: str, position: Position, yaw: float) -> tuple[Position, float]:
+        """See FrameResolver; a frame without a mount is the base's."""
+        if frame in self._bases or frame not in self._mounts:
+            return position, yaw
+        mount = self._mounts[frame]
+        yaw -= mount.yaw
+        x, y, z = Transform.of(0.0, 0.0, 0.0, 0.0, 0.0, yaw).apply(mount.translation)
+        return (position[0] - x, position[1] - y, position[2] - z), yaw
 
     def reset(self) -> None:
         """See FrameResolver; mounts don't change with the clock."""

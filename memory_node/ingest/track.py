@@ -144,10 +144,16 @@ class PositionTrack:
 def _between(a: Pose, b: Pose, stamp: int) -> Pose:
     share = (stamp - a.stamp) / (b.stamp - a.stamp)
     x, y, z = (p + share * (q - p) for p, q in zip(a.position, b.position, strict=True))
-    yaw = None
+    deviations = [d for d in (a.stddev, b.stddev) if d is not None]
+    return Pose(stamp, (x, y, z), _yaw_between(a, b, stamp, share), a.frame, max(deviations, default=None))
+
+
+def _yaw_between(a: Pose, b: Pose, stamp: int, share: float) -> float | None:
+    """The heading between two poses, else that of one hardly older or younger."""
     if a.yaw is not None and b.yaw is not None:
         turn = math.remainder(b.yaw - a.yaw, 2.0 * math.pi)
         if b.stamp - a.stamp <= _HEADING_GAP or abs(turn) <= _SAME_HEADING:
-            yaw = math.remainder(a.yaw + share * turn, 2.0 * math.pi)
-    deviations = [d for d in (a.stddev, b.stddev) if d is not None]
-    return Pose(stamp, (x, y, z), yaw, a.frame, max(deviations, default=None))
+            return math.remainder(a.yaw + share * turn, 2.0 * math.pi)
+    if a.yaw is not None and stamp - a.stamp <= HEADING_AGE:
+        return a.yaw
+    return b.yaw if b.stamp - stamp <= HEADING_AGE else None

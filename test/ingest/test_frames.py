@@ -62,3 +62,8 @@ def test_quaternion_and_angles_agree() -> None:
     by_quaternion = Transform.of_quaternion((1.0, 2.0, 3.0), 0.0, 0.0, math.sin(half), math.cos(half))
     by_angles = Transform.of(1.0, 2.0, 3.0, 0.0, 0.0, math.radians(30))
     assert by_quaternion.apply((1.0, 1.0, 1.0)) == pytest.approx(by_angles.apply((1.0, 1.0, 1.0)))
+
+
+def test_a_quaternion_need_not_be_of_unit_length() -> None:
+    turned = Transform.of_quaternion((0.0, 0.0, 0.0), 0.0, 0.0, 2.0, 2.0)
+    assert turned.apply((2.0, 0.0, 1.0)) == pytest.approx((0.0, 2.0, 1.0))

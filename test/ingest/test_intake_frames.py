@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -442,3 +443,57 @@ def test_a_mounted_sensor_waits_for_the_next_of_poses_that_come_once_a_second() 
         clock.advance(1.0)
     bench.intake.work()
     assert bench.sink.looks[1][0] == [Detection("cup", 0.9, None)], "none came within frame_timeout"
+
+
+class FixedFrames(StaticMounts):
+    """Knows one transform from every other frame."""
+
+    def __init__(self, known: Transform) -> None:
+        super().__init__()
+        self._known = known
+
+    def transform(self, frame: str, stamp: int, pose: Any, hold: float = 0.0) -> Transform | None:
+        return IDENTITY if frame in ("", "map") else self._known
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        Transform.of_quaternion((math.inf, 0.0, 0.0), 0.0, 0.0, 0.0, 1.0),
+        Transform.of_quaternion((0.0, 0.0, 0.0), math.nan, 0.0, 0.0, 1.0),
+        Transform.of_quaternion((0.0, 0.0, 0.0), 0.0, 0.0, 0.0, 0.0),
+        Transform.of_quaternion((1e9, 0.0, 0.0), 0.0, 0.0, 0.0, 1.0),
+    ],
+)
+def test_a_transform_that_is_not_finite_leaves_things_without_position(broken: Transform) -> None:
+    bench = Bench(seen(), scene(), resolver=FixedFrames(broken))
+    bench.drive(10.0)
+    bench.intake.put("detections", cup(bench), DETECTIONS)
+    bench.intake.put("scene", ros.make(GOAL, header=ros.header(1000.0, "camera"), pose=ros.pose(1.0, 2.0)), GOAL)
+    ((found, _, pose),) = bench.work().sink.looks
+    assert found == [Detection("cup", 0.9, None)] and pose is None, "not at the observer's place"
+    assert [(row.text, row.position) for row in bench.sink.rows] == [("scene: (1.00, 2.00, 0.00) in camera", None)]
+    for name in ("detections", "scene"):
+        counts = bench.intake.counts[name]
+        assert dict(counts.skipped) == {"transform of frame 'camera' not finite, or out of range": 1}
+        assert (counts.taken, counts.refused) == (1, 0)
+
+
+def test_a_heading_is_kept_between_half_a_turn_to_either_side() -> None:
+    bench = Bench(resolver=FixedFrames(Transform.of(0.0, 0.0, 0.0, 0.0, 0.0, 2.0)))
+    bench.drive(1.0, frame="odom", turn=(0.0, 0.0, math.sin(1.25), math.cos(1.25)))
+    latest = bench.work().sink.track.latest
+    assert latest is not None and latest.yaw == pytest.approx(4.5 - 2.0 * math.pi)
+
+
+def test_odometry_of_a_mounted_sensor_tells_where_the_base_is() -> None:
+    mounts = {"tracker": [0.5, 0.2, 1.0, 0.0, 0.0, math.pi / 2]}
+    bench = Bench(seen(), resolver=StaticMounts("map", "base_link", mounts))
+    bench.drive(10.0, turn=(0.0, 0.0, 1.0, 0.0), child="tracker")  # it looks along -x, so the base along y
+    look = ros.own_array(1000.0, "tracker", ros.own("cup", 0.9, (2.0, 0.0, 0.0)))
+    bench.intake.put("detections", look, DETECTIONS)
+    ((found, _, pose),) = bench.work().sink.looks
+    assert pose is not None and pose.position == pytest.approx((10.2, -0.5, -1.0)) and pose.yaw == pytest.approx(
+        math.pi / 2
+    )
+    assert found == [Detection("cup", 0.9, pytest.approx((8.0, 0.0, 0.0)))]

@@ -141,3 +141,11 @@ def test_when_a_robot_turned_in_a_long_gap_is_not_known(gap: float, turn: float,
     between = track.at(int(gap * NS / 2))
     assert between is not None and between.position == (0.5, 0.0, 0.0)
     assert between.yaw == (None if halfway is None else pytest.approx(halfway))
+
+
+def test_a_heading_of_the_moment_holds_in_a_long_gap() -> None:
+    track = PositionTrack()
+    track.add(pose(0.0, yaw=0.0))
+    track.add(pose(5.0, yaw=2.0))  # of a sender whose clock is ahead, for once
+    headings = [(found := track.at(round(at * NS))) and found.yaw for at in (0.2, 0.3, 4.7, 4.8)]
+    assert headings == [0.0, None, None, 2.0]
