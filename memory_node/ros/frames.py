@@ -43,7 +43,7 @@ class TfFrames(StaticMounts):
     def transform(self, frame: str, stamp: int, pose: Pose | None, hold: float = 0.0) -> Transform | None:
         """See FrameResolver."""
         by_pose = super().transform(frame, stamp, pose, hold)
-        if by_pose is not None and frame not in self._bases:
+        if stamp < 0 or (by_pose is not None and frame not in self._bases):  # rclpy has no negative times
             return by_pose
         try:
             return _transform(self._buffer.lookup_transform(self.memory_frame, frame, Time(nanoseconds=stamp)))

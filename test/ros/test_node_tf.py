@@ -187,6 +187,7 @@ def test_a_center_takes_the_newest_transform_for_as_long_as_a_pose_holds(tmp_pat
             (now - 4.0, "no match"),  # the arm was elsewhere then
             (now + 60.0, "transform of frame 'arm' too late"),
             (now - 60.0, "older than what tf2 keeps of frame 'arm'"),
+            (-5.0, "older than what tf2 keeps of frame 'arm'"),
         ):
             center.header.stamp = stamp(at)
             found = other.call("spatial_query", center=center, radius=0.01)
