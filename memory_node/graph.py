@@ -1,6 +1,7 @@
 """Frozen records of the graph's nodes and edges, and of what callers hand in.
 
 Times are integer nanoseconds of the node's clock; positions are metres in a named frame (REP-103), None when unknown.
+What is read by the dozen for an answer is a named tuple, which is made in a third of the time of a frozen dataclass.
 """
 
 from __future__ import annotations
@@ -8,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 Position = tuple[float, float, float]
 
 NO_ID = 0
 """Ids start at 1; 0 means none."""
+NO_METADATA: Mapping[str, Any] = MappingProxyType({})
 
 
 class Kind(IntEnum):
@@ -25,7 +29,7 @@ class Kind(IntEnum):
     ENTITY = 4
     BELIEF = 5
 
-    @property
+    @cached_property
     def label(self) -> str:
         """Name as callers write it: observation, episode, gist, entity, belief."""
         return self.name.lower()
@@ -53,7 +57,7 @@ class Tier(IntEnum):
     LONG_TERM = 2
     ARCHIVED = 3
 
-    @property
+    @cached_property
     def label(self) -> str:
         """working, short_term, long_term or archived."""
         return self.name.lower()
@@ -66,7 +70,7 @@ class PositionSource(IntEnum):
     MEASURED = 1
     OBSERVER = 2
 
-    @property
+    @cached_property
     def label(self) -> str:
         """Empty, measured or observer."""
         return "" if self is PositionSource.NONE else self.name.lower()
@@ -135,8 +139,7 @@ class Filter:
     frame: str = ""
 
 
-@dataclass(frozen=True)
-class Node:
+class Node(NamedTuple):
     """One row of the graph, whatever its kind; what the kind adds lies in the kind's own record.
 
     Attributes:
@@ -165,13 +168,12 @@ class Node:
     tier: Tier = Tier.SHORT_TERM
     session_id: int = NO_ID
     episode_id: int = NO_ID
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = NO_METADATA
     value: float | None = None
     unit: str = ""
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """A real cluster of evidence in space, ready for a navigation goal.
 
     Attributes:
@@ -215,8 +217,7 @@ class Episode:
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Gist:
+class Gist(NamedTuple):
     """What a cluster of observations had in common. level 0 summarises observations, 1 gists of a day."""
 
     id: int
@@ -235,8 +236,7 @@ class Gist:
     score: float = 0.0
 
 
-@dataclass(frozen=True)
-class Entity:
+class Entity(NamedTuple):
     """One thing of the world, as sightings tell.
 
     Attributes:

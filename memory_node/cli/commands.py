@@ -102,8 +102,9 @@ def _writing(path: str | None) -> AbstractContextManager[TextIO]:
 
 
 def _as_json(memory: Memory, node: Node) -> dict[str, Any]:
-    row = dataclasses.asdict(node)
+    row = node._asdict()
     row.update(kind=node.kind.label, tier=node.tier.label, position_source=node.position_source.label)
+    row["metadata"] = dict(node.metadata)
     row["edges"] = [
         {"type": edge.type.name, "target": edge.target, "count": edge.count}
         for edge in memory.edges(node.id)

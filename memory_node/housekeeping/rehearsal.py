@@ -43,7 +43,7 @@ def rehearse(context: JobContext, jobs: Sequence[Job]) -> tuple[Gist, ...]:
         finally:
             db.close()
     return tuple(
-        replace(gist, id=NO_ID, episode_id=gist.episode_id if gist.episode_id in known else NO_ID) for gist in found
+        gist._replace(id=NO_ID, episode_id=gist.episode_id if gist.episode_id in known else NO_ID) for gist in found
     )
 
 

@@ -109,7 +109,7 @@ class BatchWriter:
 
     def _following(self, repeat: Repeat) -> Repeat:
         id = self._follows.get(repeat.node.id, repeat.node.id)
-        return repeat if id == repeat.node.id else replace(repeat, node=replace(repeat.node, id=id))
+        return repeat if id == repeat.node.id else replace(repeat, node=repeat.node._replace(id=id))
 
     def _name_layers(self, tx: Transaction, readings: Sequence[Node], seen: Sequence[Node]) -> None:
         """Have each layer stored as interoception or perception before its first row is."""
@@ -256,7 +256,7 @@ def _event_facts(event: BodyEvent) -> dict[str, object]:
 
 
 def _with_more(row: Node, event: BodyEvent) -> Node:
-    return replace(row, text=event.text, last_stamp=event.stamp, metadata=_event_facts(event))
+    return row._replace(text=event.text, last_stamp=event.stamp, metadata=_event_facts(event))
 
 
 def _before(tx: Transaction, reading: Node) -> list[tuple[int, float]]:

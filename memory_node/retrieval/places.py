@@ -158,7 +158,7 @@ def distinct(places: Iterable[Place], apart: float) -> list[Place]:
             continue
         one = kept[same]
         first = min(one.first_seen, place.first_seen)
-        kept[same] = replace(one, support=one.support + place.support, first_seen=first)
+        kept[same] = one._replace(support=one.support + place.support, first_seen=first)
     return kept
 
 

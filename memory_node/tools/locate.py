@@ -179,7 +179,7 @@ def _located(
     used = {id_ for scored in best for id_ in (*scored.ids, scored.place.entity_id)}
     context.note_recall(used - {NO_ID})
     return Located(
-        place=replace(best[0].place, confidence=min(1.0, best[0].place.confidence)) if best else None,
+        place=best[0].place._replace(confidence=min(1.0, best[0].place.confidence)) if best else None,
         alternatives=tuple(scored.place for scored in best[1:]),
         best=best,
         more=len(ranked) - len(best) + more,
@@ -262,7 +262,7 @@ def _best(
 def _shown(clusters: Clusters, number: int) -> Scored:
     """One of the places, its label as long as it is told."""
     found = clusters.told(number)
-    return replace(found, place=replace(found.place, label=shortened(found.place.label, 60)))
+    return replace(found, place=found.place._replace(label=shortened(found.place.label, 60)))
 
 
 def _places(entity: Entity, fit: float) -> list[Scored]:
@@ -272,7 +272,7 @@ def _places(entity: Entity, fit: float) -> list[Scored]:
         return []
     less, here = HISTORY * scored.place.confidence, scored.place.position
     old = (place for place in entity.history if math.dist(place.position, here) > ELSEWHERE)
-    earlier = (replace(place, confidence=less) for place in places.distinct(old, ELSEWHERE))
+    earlier = (place._replace(confidence=less) for place in places.distinct(old, ELSEWHERE))
     return [scored, *(replace(scored, place=place, state="earlier") for place in earlier)]
 
 

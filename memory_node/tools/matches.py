@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from memory_node.graph import Gist, Kind, Node
 from memory_node.storage import gists, nodes
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 def of_node(node: Node, distance: float | None = None) -> Match:
     """A row as a match without a score; distance in m."""
-    return _match(node, distance=distance)
+    return _match(node, node.stamp, node.last_stamp, node.repeats, distance=distance)
 
 
 def of_ranked(answer: Ranked) -> Match:
     """A ranked answer as a match with the parts of its score."""
     return _match(
         answer.node,
-        stamp=answer.first,
-        last_stamp=answer.last,
-        repeats=answer.count,
+        answer.first,
+        answer.last,
+        answer.count,
         score=answer.score,
         similarity=answer.similarity,
         lexical=answer.lexical,
@@ -53,7 +53,7 @@ def of_digests(conn: sqlite3.Connection, *digests: Digest) -> list[tuple[Match, 
     rows = {node.id: node for node in nodes.fetch(conn, ids)}
     return [
         tuple(
-            _match(rows[one.node_id], stamp=one.first, last_stamp=one.last, repeats=one.repeats, distance=one.distance)
+            _match(rows[one.node_id], one.first, one.last, one.repeats, distance=one.distance)
             for one in digest.said
             if one.node_id in rows
         )
@@ -68,13 +68,24 @@ def ranked_gists(conn: sqlite3.Connection, answers: Iterable[Ranked]) -> tuple[G
     return tuple(gists.of_nodes(conn, [answer.node for answer in found], scores))
 
 
-def _match(node: Node, **parts: Any) -> Match:
-    """A row as a match, with some fields that are not the row's own."""
-    fields = {
-        "kind": node.kind.label, "id": node.id, "text": node.text or "", "layer": node.layer, "stamp": node.stamp,
-        "last_stamp": node.last_stamp, "repeats": node.repeats, "stamp_source": node.stamp_source,
-        "position": node.position, "frame": node.frame, "position_source": node.position_source.label,
-        "map_id": node.map_id, "confidence": node.confidence, "importance": node.importance, "tier": node.tier.label,
-        "episode_id": node.episode_id, "metadata": node.metadata,
-    }  # fmt: skip
-    return Match(**{**fields, **parts})
+def _match(
+    node: Node,
+    first: int,
+    last: int,
+    count: int,
+    *,
+    score: float = 0.0,
+    similarity: float | None = None,
+    lexical: float | None = None,
+    importance: float | None = None,
+    recency: float | None = None,
+    distance: float | None = None,
+) -> Match:
+    """A row as a match of a span (ns) and a count; importance None is the row's own."""
+    return Match(
+        kind=node.kind.label, id=node.id, text=node.text or "", layer=node.layer, stamp=first, last_stamp=last,
+        repeats=count, stamp_source=node.stamp_source, position=node.position, frame=node.frame,
+        position_source=node.position_source.label, map_id=node.map_id, confidence=node.confidence, score=score,
+        similarity=similarity, lexical=lexical, importance=node.importance if importance is None else importance,
+        recency=recency, tier=node.tier.label, episode_id=node.episode_id, metadata=node.metadata, distance=distance,
+    )  # fmt: skip

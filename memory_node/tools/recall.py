@@ -198,7 +198,7 @@ def _things(conn: sqlite3.Connection, answers: Sequence[Ranked], place: Located)
 
 def _entities(conn: sqlite3.Connection, ids: Collection[int], read: Iterable[Entity]) -> tuple[Entity, ...]:
     """Entities in the order of ids, most of which `locate` has read, with more earlier places than are told."""
-    known = {one.id: replace(one, history=one.history[: entities.HISTORY]) for one in read}
+    known = {one.id: one._replace(history=one.history[: entities.HISTORY]) for one in read}
     known |= {one.id: one for one in entities.get_many(conn, [id_ for id_ in ids if id_ not in known])}
     return tuple(known[id_] for id_ in ids if id_ in known)
 

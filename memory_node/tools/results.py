@@ -7,14 +7,13 @@ known or had no part is None (NaN at the ROS edge).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
-from memory_node.graph import NO_ID, Entity, Episode, Gist, Place, Position
+from memory_node.graph import NO_ID, NO_METADATA, Entity, Episode, Gist, Place, Position
 
 
-@dataclass(frozen=True)
-class Match:
+class Match(NamedTuple):
     """One stored node that answers a question, with the parts of its score.
 
     Attributes:
@@ -49,7 +48,7 @@ class Match:
     recency: float | None = None
     tier: str = "short_term"
     episode_id: int = NO_ID
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = NO_METADATA
     distance: float | None = None
 
     @property

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -121,7 +120,7 @@ def test_a_thing_carried_to_and_fro_has_each_earlier_place_once(house: tuple[Mem
     assert (len(cup.history), cup.places_left, cup.sightings, cup.sightings_here) == (10, 14, 60, 4)
     assert [old.position[1] for old in cup.history[:3]] == [0.0, 10.0, 0.0]
     assert "and at 13 more places before" in memory.entity_query("cup").text
-    assert memory.recall("cup").entities == (replace(cup, score=0.0),)
+    assert memory.recall("cup").entities == (cup._replace(score=0.0),)
     assert [old.position for old in memory.locate(f"#{cup.id}").alternatives] == [
         old.position for old in where.alternatives
     ]

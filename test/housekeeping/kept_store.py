@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -79,15 +78,12 @@ class Store:
 
     def add_many(self, rows: Iterable[tuple[str, float, Position | None, str]], **more: Any) -> list[int]:
         made = [
-            replace(
-                Node(
-                    id=0, kind=Kind.OBSERVATION, layer=layer, text=text, text_id=None, stamp=round(stamp * SECOND),
-                    last_stamp=round(stamp * SECOND), position=position, frame="map", map_id="home",
-                    position_source=PositionSource.OBSERVER if position else PositionSource.NONE,
-                    session_id=self.session_id,
-                ),
-                **more,
-            )
+            Node(
+                id=0, kind=Kind.OBSERVATION, layer=layer, text=text, text_id=None, stamp=round(stamp * SECOND),
+                last_stamp=round(stamp * SECOND), position=position, frame="map", map_id="home",
+                position_source=PositionSource.OBSERVER if position else PositionSource.NONE,
+                session_id=self.session_id,
+            )._replace(**more)
             for text, stamp, position, layer in rows
         ]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -185,8 +184,8 @@ def test_a_repeat_of_a_reading_that_was_purged_is_a_reading_of_the_body(open_mem
 def test_a_repeat_of_a_row_that_was_refused_becomes_the_row(open_memory: Open, clock: FakeClock) -> None:
     memory = open_memory(True)
     live(memory, clock, 70.0)
-    repeat = replace(memory.nodes()[0], id=99, text_id=None, text="battery: 50.0 %", value=50.0, stamp=clock.ns + 1)
+    repeat = memory.nodes()[0]._replace(id=99, text_id=None, text="battery: 50.0 %", value=50.0, stamp=clock.ns + 1)
     clock.advance(1)
-    memory._rooms.writer.write([Entry(repeats=(Repeat(replace(repeat, last_stamp=repeat.stamp)),), internal=True)])
+    memory._rooms.writer.write([Entry(repeats=(Repeat(repeat._replace(last_stamp=repeat.stamp)),), internal=True)])
     assert (reading(memory).value, reading(memory).stamp) == (50.0, repeat.stamp)
     assert [(row.id, row.repeats) for row in memory.nodes()][-1] == (99, 1)

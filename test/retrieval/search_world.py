@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -77,7 +76,7 @@ class World:
             id=0, kind=Kind.OBSERVATION, layer="scene", text=text, text_id=None, stamp=ns, last_stamp=ns,
             position=position, session_id=1,
         )  # fmt: skip
-        return replace(node, **more)  # type: ignore[arg-type]
+        return node._replace(**more)  # type: ignore[arg-type]
 
     def add_all(self, new: Sequence[Node]) -> list[int]:
         found = self.embedder.embed([node.text or "" for node in new])
@@ -89,7 +88,7 @@ class World:
             return ids
 
         ids: list[int] = self.db.write(work)
-        self.rows.update({id_: replace(node, id=id_) for id_, node in zip(ids, new, strict=True)})
+        self.rows.update({id_: node._replace(id=id_) for id_, node in zip(ids, new, strict=True)})
         return ids
 
     def add_episode(self, name: str, parent: int = 0) -> int:
@@ -114,7 +113,7 @@ class World:
 
     def move(self, id_: int, position: Position | None) -> None:
         self.db.write(lambda tx: nodes.update(tx, id_, position=position))
-        self.rows[id_] = replace(self.rows[id_], position=position)
+        self.rows[id_] = self.rows[id_]._replace(position=position)
 
     def resolved(self, filter: Filter | None = None, kinds: Sequence[Kind] = (Kind.OBSERVATION,)) -> Resolved:
         with self.db.read() as conn:

@@ -41,7 +41,7 @@ def test_every_field_comes_back_as_it_was(db: Database) -> None:
     )  # fmt: skip
     (id_,) = put(db, node)
     (found,) = get(db, id_)
-    fields = {**node.__dict__, "id": id_, "text_id": found.text_id}
+    fields = {**node._asdict(), "id": id_, "text_id": found.text_id}
     assert found == Node(**fields)
     assert found.text_id is not None
 
