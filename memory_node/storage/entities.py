@@ -270,8 +270,8 @@ def of_type(conn: sqlite3.Connection, names: Sequence[str]) -> list[int]:
 
 
 def count_tentative(conn: sqlite3.Connection, ids: Iterable[int]) -> int:
-    """Return how many of the entities were never confirmed."""
-    sql = "SELECT count(*) FROM entity WHERE id IN (SELECT value FROM json_each(?)) AND tentative"
+    """Return how many of the entities, none given twice, were never confirmed."""
+    sql = "SELECT count(*) FROM json_each(?) AS given CROSS JOIN entity ON entity.id = given.value WHERE tentative"
     return int(conn.execute(sql, (id_table(ids),)).fetchone()[0])
 
 

@@ -151,10 +151,11 @@ def find(
         halflife = context.settings.recency_halflife
         read, fits = _read(conn, things, clusters.last_seen[spoken], halflife)
         more = _more(conn, things) if whole else 0
+        message = remark(context, vector, []) if whole else ""
     named = [place for one in read for place in _places(one, fits[one.id]) if not _doubted(one)]
     best = _best(named, clusters, spoken, halflife)
     more += len(named) + len(spoken) - len(best)
-    return _located(context, best, remark(context, vector, []) if whole else "", more, read)
+    return _located(context, best, message, more, read)
 
 
 def _by_id(context: ToolContext, row: Node | None) -> Located:
@@ -273,7 +274,7 @@ def _places(entity: Entity, fit: float) -> list[Scored]:
     less, here = HISTORY * scored.place.confidence, scored.place.position
     old = (place for place in entity.history if math.dist(place.position, here) > ELSEWHERE)
     earlier = (place._replace(confidence=less) for place in places.distinct(old, ELSEWHERE))
-    return [scored, *(replace(scored, place=place, state="earlier") for place in earlier)]
+    return [scored, *(Scored(place, "earlier") for place in earlier)]
 
 
 def _texts(context: ToolContext, conn: sqlite3.Connection, question: _Question, known: Things) -> Evidence:
