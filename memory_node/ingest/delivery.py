@@ -165,10 +165,13 @@ class Delivery:
             self._report(layer.name, counts.doubt)
 
     def _pose(self, percept: PosePercept, stamped: Stamped, waited: float | None) -> None:
-        self._resolver.add_base(percept.base_frame)
+        frame = percept.origin.frame
+        if percept.base_frame != frame:
+            self._resolver.add_base(percept.base_frame)
         if not is_sane_position(percept.position):
             raise Refused("position not finite or out of range")
-        frame = percept.origin.frame
+        if frame != self._resolver.memory_frame and self._resolver.is_on_robot(frame):
+            raise Refused(f"frame {frame!r} moves with the robot: a pose in it does not tell where that is")
         transform = self._transform(frame, stamped.stamp, None, waited, is_foreign=False)
         if transform is None:
             if self._resolver.patience(frame, None) == 0.0:

@@ -98,6 +98,10 @@ class FrameResolver(Protocol):
         """Learn a name of the robot's base, as odometry gives it (child_frame_id)."""
         ...
 
+    def is_on_robot(self, frame: str) -> bool:
+        """Whether a frame is the base or has a mount on it."""
+        ...
+
     def base_of(self, frame: str, position: Position, yaw: float) -> tuple[Position, float]:
         """Return where the base is, and its yaw, when what odometry tells of (child_frame_id) is at a position."""
         ...
@@ -156,7 +160,7 @@ class StaticMounts:
         """See FrameResolver."""
         if not frame:
             return "no frame given"
-        if not self._is_on_robot(frame):
+        if not self.is_on_robot(frame):
             return f"frame {frame!r} unknown"
         if pose is None:
             return f"frame {frame!r} known, the robot's pose is not"
@@ -164,9 +168,10 @@ class StaticMounts:
 
     def patience(self, frame: str, pose: Pose | None) -> float:
         """See FrameResolver; mounts are known from the start, a heading that became old may be followed by another."""
-        return self._wait if pose is not None and pose.yaw is not None and self._is_on_robot(frame) else 0.0
+        return self._wait if pose is not None and pose.yaw is not None and self.is_on_robot(frame) else 0.0
 
-    def _is_on_robot(self, frame: str) -> bool:
+    def is_on_robot(self, frame: str) -> bool:
+        """See FrameResolver."""
         return frame in self._bases or frame in self._mounts
 
     def wait_for(self, seconds: float) -> None:

@@ -497,3 +497,24 @@ def test_odometry_of_a_mounted_sensor_tells_where_the_base_is() -> None:
         math.pi / 2
     )
     assert found == [Detection("cup", 0.9, pytest.approx((8.0, 0.0, 0.0)))]
+
+
+@pytest.mark.parametrize("child", ["base_link", "odom", ""])
+def test_odometry_in_the_frame_of_the_base_itself_tells_nothing(child: str) -> None:
+    bench = Bench(resolver=FixedFrames(Transform.of(5.0, 0.0, 0.0, 0.0, 0.0, 0.0)))  # tf2 knows where the base is
+    bench.drive(1.0, frame="base_link", child=child)
+    assert bench.work().sink.track.latest is None
+    assert dict(bench.intake.counts[ODOMETRY].refusals) == {
+        "frame 'base_link' moves with the robot: a pose in it does not tell where that is": 1
+    }
+
+
+def test_odometry_that_repeats_its_frame_as_child_tells_no_name_of_the_base() -> None:
+    mounts = StaticMounts("map", "base_link")
+    bench = Bench(seen(), resolver=mounts)
+    bench.drive(1.0, frame="odom", child="odom")
+    bench.drive(1.0)
+    bench.intake.put("detections", ros.own_array(1000.0, "odom", ros.own("cup", 0.9, (2.0, 0.0, 0.0))), DETECTIONS)
+    assert bench.work().sink.looks[0][0] == [Detection("cup", 0.9, None)]
+    assert dict(bench.intake.counts["detections"].skipped) == {"frame 'odom' unknown": 1}
+    assert list(bench.intake.counts[ODOMETRY].refusals) == ["frame 'odom' is not the memory's; set frame: odom"]
