@@ -38,7 +38,7 @@ class Word:
     Attributes:
         holders: number of texts that have it.
         ids: the newest MOST of them, ascending; some may be gone meanwhile.
-        total, epoch: ids of texts given so far, and `texts.epoch`, then.
+        total, epoch: `texts.state` then.
     """
 
     holders: int
@@ -72,7 +72,7 @@ class Lexicon:
         """Return what is known of a word, up to date with conn, of which are total and epoch.
 
         Args:
-            stem: of word. total: see `texts.given`. epoch: see `texts.epoch`.
+            stem: of word. total, epoch: see `texts.state`.
         """
         with self._lock:
             known = self._common.get(stem)

@@ -88,7 +88,7 @@ def understand(conn: sqlite3.Connection, lexicon: Lexicon, text: str, count: int
     Args:
         count: number of texts, N.
     """
-    state = count, texts.given(conn), texts.epoch(conn)
+    state = count, *texts.state(conn)
     return lexicon.once(text, state, lambda: _understand(conn, lexicon, text, *state))
 
 

@@ -45,7 +45,7 @@ def intern_many(tx: Transaction, bodies: Sequence[str], wanted: bool = True) -> 
                 entries.append((row[0], body))
         elif wanted and not row[1]:
             tx.conn.execute("UPDATE text SET wanted = 1 WHERE id = ?", (row[0],))
-            meta.put(tx.conn, _EPOCH, epoch(tx.conn) + 1)
+            meta.put(tx.conn, _EPOCH, state(tx.conn)[1] + 1)
             entries.append((row[0], body))
         known[body] = row[0]
     if new:
@@ -86,14 +86,17 @@ def lengths(conn: sqlite3.Connection, ids: Iterable[int]) -> dict[int, int]:
     return dict(conn.execute(sql, (id_table(ids),)).fetchall())
 
 
-def given(conn: sqlite3.Connection) -> int:
-    """Return how many ids of texts were given so far: the largest there ever was."""
-    return next_rowid(conn, "text") - 1
+def state(conn: sqlite3.Connection) -> tuple[int, int]:
+    """Return how far the word index is, total and epoch.
 
-
-def epoch(conn: sqlite3.Connection) -> int:
-    """Return a number that changes when texts that had an id already come into the word index."""
-    return int(meta.get(conn, _EPOCH, 0))
+    The first is how many ids of texts were given so far: the largest there ever was. The second is a number that
+    changes when texts that had an id already come into the index.
+    """
+    # One statement: every question asks this several times.
+    sql = """SELECT ifnull((SELECT seq FROM sqlite_sequence WHERE name = 'text'), 0),
+             ifnull((SELECT value FROM meta WHERE key = ?), 0)"""
+    total, epoch = conn.execute(sql, (_EPOCH,)).fetchone()
+    return int(total), int(epoch)
 
 
 def exists(conn: sqlite3.Connection, text_id: int) -> bool:
@@ -151,7 +154,7 @@ def want_layer(tx: Transaction, layer_id: int) -> None:
     sql = """SELECT id, body FROM text WHERE wanted = 0 AND id IN (SELECT text_id FROM node WHERE layer_id = ?)"""
     entries = tx.conn.execute(sql, (layer_id,)).fetchall()
     tx.conn.executemany("UPDATE text SET wanted = 1 WHERE id = ?", [(row[0],) for row in entries])
-    meta.put(tx.conn, _EPOCH, epoch(tx.conn) + 1)
+    meta.put(tx.conn, _EPOCH, state(tx.conn)[1] + 1)
     _want(tx, entries)
 
 
