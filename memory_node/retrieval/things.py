@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from memory_node.graph import Kind
 from memory_node.index.columns import Columns
 from memory_node.index.view import RowFilter, Slots, View
+from memory_node.storage.seen import last_seen
 
 Flags = NDArray[np.bool_]
 
@@ -23,18 +25,32 @@ class Things:
     Attributes:
         columns, slots: of the row table, and where in it each is.
         fits: how well the label names what is asked for, 0..1.
+        seen: when each was last seen (ns), where it is not what the table says.
     """
 
     columns: Columns
     slots: Slots
     fits: NDArray[np.float64]
+    seen: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return len(self.slots)
 
     def where(self, wanted: Flags | NDArray[np.int64]) -> Things:
         """Those that are wanted: flags (N,), or places in the order that is wanted."""
-        return Things(self.columns, self.slots[wanted], self.fits[wanted])
+        seen = None if self.seen is None else self.seen[wanted]
+        return Things(self.columns, self.slots[wanted], self.fits[wanted], seen)
+
+    def as_of(self, conn: sqlite3.Connection, by: int | None) -> Things:
+        """As they were last seen no later than a time (ns), without those never seen by then; None: as they are."""
+        late = np.zeros(0, dtype=bool) if by is None else self.last_seen > by
+        if by is None or not late.any():
+            return self
+        times = last_seen(conn, self.ids[late].tolist(), by)
+        never = by + 1
+        seen = self.last_seen.copy()
+        seen[late] = [times.get(id_, never) for id_ in self.ids[late].tolist()]
+        return replace(self, seen=seen).where(seen <= by)
 
     @cached_property
     def ids(self) -> NDArray[np.int64]:
@@ -44,7 +60,7 @@ class Things:
     @cached_property
     def last_seen(self) -> NDArray[np.int64]:
         """When each was last seen (ns)."""
-        return self.columns["last_stamp"][self.slots]
+        return self.seen if self.seen is not None else self.columns["last_stamp"][self.slots]
 
     @cached_property
     def confidence(self) -> NDArray[np.float64]:

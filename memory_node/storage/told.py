@@ -9,10 +9,11 @@ from typing import NamedTuple
 from memory_node.storage.ids import id_table
 
 _SELECT = """
-    SELECT node.id, x, y, z, position_source, stamp, last_stamp, repeats, confidence, frame, map_id,
+    SELECT node.id, x, y, z, position_source, stamp, min(last_stamp, ?3), repeats, confidence, frame, map_id,
         ifnull(map.name, ''), ifnull(text.body, ''), ifnull(gist.radius, 0.0)
-    FROM json_each(?) AS given CROSS JOIN node ON node.id = given.value LEFT JOIN text ON text.id = text_id
-    LEFT JOIN map ON map.id = map_id LEFT JOIN gist ON gist.id = node.id WHERE x IS NOT NULL LIMIT ?"""
+    FROM json_each(?1) AS given CROSS JOIN node ON node.id = given.value LEFT JOIN text ON text.id = text_id
+    LEFT JOIN map ON map.id = map_id LEFT JOIN gist ON gist.id = node.id WHERE x IS NOT NULL LIMIT ?2"""
+_ALL_TIME = 2**63 - 1
 
 
 class Told(NamedTuple):
@@ -39,7 +40,11 @@ class Told(NamedTuple):
     radii: tuple[float, ...]
 
 
-def told(conn: sqlite3.Connection, ids: Iterable[int], most: int) -> Told:
-    """Return the first `most` of the rows whose place is known, in the order of ids."""
-    rows = conn.execute(_SELECT, (id_table(ids), most)).fetchall()
+def told(conn: sqlite3.Connection, ids: Iterable[int], most: int, until: int | None = None) -> Told:
+    """Return the first `most` of the rows whose place is known, in the order of ids.
+
+    Args:
+        until: time (ns) that none was seen later than; None: as they were.
+    """
+    rows = conn.execute(_SELECT, (id_table(ids), most, _ALL_TIME if until is None else until)).fetchall()
     return Told(*zip(*rows, strict=True)) if rows else Told(*[()] * len(Told._fields))

@@ -78,6 +78,12 @@ class ToolContext:
         """Current time of the node's clock (ns)."""
         return self.clock.now_ns()
 
+    def until(self, resolved: Resolved) -> int | None:
+        """Time (ns) up to which is told when things were seen: now, or None where the filter asks for a later time."""
+        now = self.now_ns()
+        asked = [time for time in (resolved.after, resolved.before) if time is not None]
+        return None if any(time > now for time in asked) else now
+
     def pose(self) -> Pose | None:
         """The robot's latest pose in the memory's frame, or None when none is known."""
         return self.get_pose()

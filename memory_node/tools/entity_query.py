@@ -9,7 +9,7 @@ import numpy as np
 from memory_node.graph import NO_ID, Entity, Filter, Kind
 from memory_node.ingest.association import normalise_label
 from memory_node.retrieval import concepts, naming, times
-from memory_node.storage import entities, texts
+from memory_node.storage import entities, seen, texts
 from memory_node.tools.arguments import checked_limit, checked_query
 from memory_node.tools.asking import remark
 from memory_node.tools.by_id import id_in, row_of
@@ -56,6 +56,7 @@ def entity_query(
     after = _after(context, last_seen_after)
     concept = naming.concept_of(name)
     resolved = context.resolve(filter, (Kind.ENTITY,))
+    until = context.until(resolved) if after is None or after <= context.now_ns() else None
     id_ = id_in(name)
     by_name = bool(name) and id_ is None
     vector = context.embed_query(concept) if by_name else None
@@ -67,11 +68,12 @@ def entity_query(
             things = things.where(things.ids == (row.id if row else NO_ID))
         if kind:
             things = things.where(np.isin(things.ids, entities.of_type(conn, [kind, *concepts.singulars(kind)])))
+        things = things.as_of(conn, until)
         if after is not None:
-            things = things.where(_seen_since(things.last_seen, after, context.now_ns()))
+            things = things.where(things.last_seen >= after)
         best = things.where(np.lexsort((things.ids, -things.last_seen, -things.fits))[:limit])
         fits = dict(zip(best.ids.tolist(), best.fits.tolist(), strict=True))
-        found = tuple(entities.get_many(conn, fits, fits))
+        found = tuple(seen.as_of(conn, entities.get_many(conn, fits, fits), until))
         head = _head(conn, name or kind, things)
     context.note_recall(fits)
     words = Wording(context.now_ns(), context.settings.time_zone)
@@ -87,11 +89,6 @@ def _after(context: ToolContext, text: int | str | None) -> int | None:
     if text is None or text == "":
         return None
     return times.parse_time(text, context.now_ns(), context.settings.time_zone, "last_seen_after")
-
-
-def _seen_since(last_seen: NDArray[np.int64], after: int, now: int) -> NDArray[np.bool_]:
-    """Tell what was seen since; a time later than now is of an earlier clock, unless such a time is asked for."""
-    return (last_seen >= after) & ((last_seen <= now) | (after > now))
 
 
 def _fits(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from memory_node.graph import Entity, Gist, Kind, Pose
 from memory_node.storage import entities as entity_rows
 from memory_node.storage import gists as gist_rows
+from memory_node.storage import seen
 from memory_node.tools import matches as as_matches
 from memory_node.tools import summaries
 from memory_node.tools.arguments import LONGEST_SPAN, checked_amount
@@ -84,7 +85,7 @@ def _found(context: ToolContext, conn: sqlite3.Connection, pose: Pose | None, ra
     here = pose.position[:2]
     near = context.searcher.said_near(here, radius, SHOWN, resolved)
     nearby, recent = as_matches.of_digests(conn, near, late)
-    entities = tuple(entity_rows.get_many(conn, near.things))
+    entities = tuple(seen.as_of(conn, entity_rows.get_many(conn, near.things), context.until(resolved)))
     around = summaries.around(context, conn, here, radius, resolved)
     return _Found(
         entities=entities,

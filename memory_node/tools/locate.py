@@ -19,6 +19,7 @@ from memory_node.retrieval.findings import Findings
 from memory_node.retrieval.places import Clusters, Evidence, Scored
 from memory_node.retrieval.thresholds import Thresholds
 from memory_node.storage import edges, entities, texts
+from memory_node.storage.seen import as_of
 from memory_node.storage.told import told
 from memory_node.storage.vectors import of_texts
 from memory_node.tools.arguments import checked_query
@@ -134,9 +135,9 @@ def find(
         whole: with message, and more counted, which cost something.
     """
     name = naming.concept_of(asked)
-    id_ = id_in(asked)
+    id_, until = id_in(asked), context.until(resolved)
     if id_ is not None:
-        return _by_id(context, row_of(context, id_, resolved))
+        return _by_id(context, row_of(context, id_, resolved), until)
     vector = context.embed_query(name)
     model = context.searcher.model
     least = thresholds.of_model(model.name if model else None, context.settings.locate_threshold)
@@ -149,7 +150,7 @@ def find(
         clusters = places.clusters(_texts(context, conn, question, known))
         spoken = _elsewhere(clusters, things)
         halflife = context.settings.recency_halflife
-        read, fits = _read(conn, things, clusters.last_seen[spoken], halflife)
+        read, fits = _read(conn, things, clusters.last_seen[spoken], halflife, until)
         more = _more(conn, things) if whole else 0
         message = remark(context, vector, []) if whole else ""
     named = [place for one in read for place in _places(one, fits[one.id]) if not _doubted(one)]
@@ -158,15 +159,16 @@ def find(
     return _located(context, best, message, more, read)
 
 
-def _by_id(context: ToolContext, row: Node | None) -> Located:
+def _by_id(context: ToolContext, row: Node | None, until: int | None) -> Located:
     """The places of a row that was asked for by its id."""
     found: list[Scored] = []
     if row is not None and row.kind is Kind.ENTITY:
         with context.db.read() as conn:
-            found = [one for entity in entities.get_many(conn, [row.id], history=LEFT) for one in _places(entity, 1.0)]
+            read = entities.get_many(conn, [row.id], history=LEFT)
+            found = [one for entity in as_of(conn, read, until) for one in _places(entity, 1.0)]
     elif row is not None and row.position is not None:
         with context.db.read() as conn:
-            rows = told(conn, [row.id], 1)
+            rows = told(conn, [row.id], 1, until)
         clusters = places.clusters(Evidence.of_rows(rows, np.ones(len(rows.ids))))
         found = [_shown(clusters, number) for number in range(len(clusters))]
     return _located(context, places.ranked(found, context.settings.recency_halflife), "")
@@ -211,17 +213,18 @@ def _things(context: ToolContext, conn: sqlite3.Connection, question: _Question,
     kinds = tuple({int(Kind.ENTITY)} & set(question.resolved.kinds))
     fits = {text_id: labels[label] for label, text_id in texts.ids_of(conn, labels).items()}
     things = context.searcher.things(replace(question.resolved, kinds=kinds), fits)
+    things = things.as_of(conn, context.until(question.resolved))
     unknown = np.isnan(things.positions[:, 0])
     return things.where(~unknown) if unknown.any() else things
 
 
 def _read(
-    conn: sqlite3.Connection, things: Things, spoken: NDArray[np.int64], halflife: float
+    conn: sqlite3.Connection, things: Things, spoken: NDArray[np.int64], halflife: float, until: int | None
 ) -> tuple[list[Entity], dict[int, float]]:
     """The entities whose places may be among the best, BEST at most, and how well their labels fit.
 
     Args:
-        spoken: when the places that texts speak of were last seen (ns).
+        spoken: when the places that texts speak of were last seen (ns). until: time (ns) up to which is told.
     """
     if not len(things):
         return [], {}
@@ -232,7 +235,7 @@ def _read(
         best = np.flatnonzero(scores >= np.partition(scores, -BEST)[-BEST])
     best = best[np.lexsort((things.ids[best], -things.last_seen[best], -scores[best]))[:BEST]]
     fits = dict(zip(things.ids[best].tolist(), things.fits[best].tolist(), strict=True))
-    return entities.get_many(conn, fits, history=LEFT), fits
+    return as_of(conn, entities.get_many(conn, fits, history=LEFT), until), fits
 
 
 def _doubted(entity: Entity) -> bool:
@@ -297,7 +300,9 @@ def _texts(context: ToolContext, conn: sqlite3.Connection, question: _Question, 
         ids = set(known.ids.tolist())
         for id_ in {observation for entity, observation in sightings if entity in ids}:
             del relevance[id_]
-    rows = told(conn, sorted(relevance, key=lambda id_: (-relevance[id_], -id_)), places.MOST)
+    rows = told(
+        conn, sorted(relevance, key=lambda id_: (-relevance[id_], -id_)), places.MOST, context.until(resolved)
+    )
     said = [(text, relevance[id_]) for text, id_ in zip(rows.texts, rows.ids, strict=True)]
     judged = {one: _judged(question, *one) for one in set(said)}
     return Evidence.of_rows(rows, np.array([judged[one] for one in said], dtype=np.float64))

@@ -15,6 +15,7 @@ from memory_node.retrieval.findings import Findings
 from memory_node.retrieval.ranking import Ranked, distinct
 from memory_node.retrieval.scoring import SUMMARY
 from memory_node.storage import edges, entities, gists, identity, nodes
+from memory_node.storage.seen import as_of
 from memory_node.tools import matches as as_matches
 from memory_node.tools import summaries as as_summaries
 from memory_node.tools.arguments import checked_limit, checked_query
@@ -149,7 +150,7 @@ def _found(
     return _Found(
         matches=tuple(map(as_matches.of_ranked, matches)),
         gists=tuple(summaries[: asked.limit]),
-        entities=_entities(conn, told, place.things),
+        entities=_entities(conn, told, place.things, context.until(asked.resolved)),
         more_matches=more._replace(at_least=more.at_least or cut),
         more_gists=_More(max(0, len(summaries) - asked.limit), cut),
         more_entities=_More(len(things) - len(told), cut or len(place.alternatives) >= ALTERNATIVES),
@@ -196,10 +197,13 @@ def _things(conn: sqlite3.Connection, answers: Sequence[Ranked], place: Located)
     return things
 
 
-def _entities(conn: sqlite3.Connection, ids: Collection[int], read: Iterable[Entity]) -> tuple[Entity, ...]:
+def _entities(
+    conn: sqlite3.Connection, ids: Collection[int], read: Iterable[Entity], until: int | None
+) -> tuple[Entity, ...]:
     """Entities in the order of ids, most of which `locate` has read, with more earlier places than are told."""
     known = {one.id: one._replace(history=one.history[: entities.HISTORY]) for one in read}
-    known |= {one.id: one for one in entities.get_many(conn, [id_ for id_ in ids if id_ not in known])}
+    others = entities.get_many(conn, [id_ for id_ in ids if id_ not in known])
+    known |= {one.id: one for one in as_of(conn, others, until)}
     return tuple(known[id_] for id_ in ids if id_ in known)
 
 

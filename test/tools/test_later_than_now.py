@@ -95,6 +95,76 @@ def test_a_thing_seen_by_a_clock_that_is_ahead_was_seen_now(memory: Memory, cloc
     assert [match.stamp for match in memory.temporal_query(limit=1).matches] == [clock.ns - SECOND]  # as it was stamped
 
 
+@pytest.fixture
+def moved(open_memory: Callable[..., Memory], clock: FakeClock) -> Memory:
+    """A cup at (1, 0) until 08:10 and at (9, 0) from 08:20 to 08:30; then the clock says 08:15."""
+    memory = open_memory(embedder=WordEmbedder(), stale_after=60.0)
+    for minute in (*range(11), *range(20, 31)):
+        clock.set(START + 60 * minute)
+        at, elsewhere = ((1.0, 0.0), (9.0, 0.0)) if minute < 15 else ((9.0, 0.0), (1.0, 0.0))
+        pose = (at[0] - 1.0, 0.0, 0.0, 0.0)
+        memory.record_detections([Detection("cup", 0.9, (*at, 0.0))], pose=pose)
+        for _ in range(6 if minute >= 20 else 0):  # it is seen no more where it was
+            clock.advance(1)
+            memory.record_detections([], pose=(elsewhere[0] - 1.0, 0.0, 0.0, 0.0))
+    memory.flush()
+    clock.set(START + 900)
+    assert memory.check_clock() == "clock went back"
+    assert memory.wait_embedded()
+    return memory
+
+
+def test_a_thing_is_told_as_it_was_last_seen_by_now(moved: Memory, clock: FakeClock) -> None:
+    (cup,) = moved.entity_query("cup").entities
+    assert (cup.last_seen, cup.position, cup.history, cup.moved) == ((START + 600) * SECOND, (1.0, 0.0, 0.0), (), False)
+    place = moved.locate("cup").place
+    assert place is not None and (place.last_seen, place.position[0]) == ((START + 600) * SECOND, 1.0)
+    assert moved.locate(f"#{cup.id}").place == place
+    assert moved.recall("cup").entities[0].last_seen == cup.last_seen
+    moved.update_pose(Pose(clock.ns, (8.0, 0.0, 0.0), 0.0))
+    context = moved.get_current_context()
+    assert [(thing.last_seen, thing.position) for thing in context.entities] == [(cup.last_seen, cup.position)]
+    texts = (context, moved.recall("cup"), moved.locate("cup"), moved.entity_query("cup"))
+    assert not [found.text for found in texts if "in 1" in found.text]
+    assert not moved.entity_query("cup", last_seen_after="-4m").entities
+    assert moved.entity_query("cup", last_seen_after="-6m").entities
+
+
+def test_a_thing_is_told_as_it_was_later_where_that_is_asked_for(moved: Memory) -> None:
+    later = Filter(time_before="2026-03-04T09:00:00")
+    for filter, after in ((later, None), (Filter(), "2026-03-04T08:20:00")):
+        (cup,) = moved.entity_query("cup", filter=filter, last_seen_after=after).entities
+        assert (cup.last_seen // SECOND, cup.position) == (START + 1800, (9.0, 0.0, 0.0)) and cup.history
+    place = moved.locate("cup", filter=later).place
+    assert place is not None and place.last_seen == (START + 1800) * SECOND
+
+
+def test_a_thing_seen_again_after_the_clock_went_back_was_nowhere_later(moved: Memory, clock: FakeClock) -> None:
+    for _ in range(6):
+        clock.advance(1)
+        moved.record_detections([], pose=(8.0, 0.0, 0.0, 0.0))
+        clock.advance(1)
+        moved.record_detections([Detection("cup", 0.9, (20.0, 0.0, 0.0))], pose=(19.0, 0.0, 0.0, 0.0))
+    moved.flush()
+    (cup,) = moved.entity_query("cup").entities
+    assert (cup.last_seen, cup.position, cup.places_left) == (clock.ns, (20.0, 0.0, 0.0), 1)
+    assert [(place.position[0], place.last_seen) for place in cup.history] == [(1.0, (START + 600) * SECOND)]
+
+
+def test_things_are_in_the_order_in_which_they_were_last_seen_by_now(
+    open_memory: Callable[..., Memory], clock: FakeClock
+) -> None:
+    memory = open_memory()
+    for minute, label in ((0, "cup"), (5, "box"), (20, "box"), (30, "cup")):
+        clock.set(START + 60 * minute)
+        memory.record_detections([Detection(label, 0.9, (1.0 if label == "cup" else 4.0, 0.0, 0.0))])
+    memory.flush()
+    assert [thing.name for thing in memory.entity_query().entities] == ["cup", "box"]
+    clock.set(START + 600)
+    memory.check_clock()
+    assert [thing.name for thing in memory.entity_query().entities] == ["box", "cup"]
+
+
 def test_a_repeat_ahead_of_now_lets_its_row_last_until_now(
     open_memory: Callable[..., Memory], clock: FakeClock
 ) -> None:
