@@ -186,6 +186,10 @@ def test_other_scripts_and_joined_signs_stay(text: str) -> None:
     assert shortened(text, 20) == text
 
 
+def test_many_blanks_take_no_room() -> None:
+    assert shortened("red" + 60 * " " + 40 * "door ", 24) == "red door door door door…"
+
+
 def test_lines_that_do_not_fit_are_counted() -> None:
     text = listed("head", ["line " * 20] * 30, "tail", longest=500)
     assert len(text) < 560
