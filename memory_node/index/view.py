@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -151,15 +151,19 @@ class View:
 
     def passes(self, rows: RowFilter, slots: Slots) -> Mask:
         """Whether each of slots passes."""
-        return self._cheap(rows, slots) & self._dear(rows, slots)
+        return self._dear(rows, slots, self._cheap(rows, slots))
 
     def select(self, rows: RowFilter) -> Slots:
         """Slots of all rows that pass, found from what promises the least work: kind, place, time or the table."""
-        narrow = self._narrow(rows)
-        if narrow is not None:
-            return narrow[self.passes(rows, narrow)]
-        slots = np.flatnonzero(self._cheap(rows, slice(0, self.count)))
+        slots = self._likely(rows)
         return slots[self._dear(rows, slots)]
+
+    def within(self, rows: RowFilter, center: tuple[float, ...], radius: float) -> tuple[Slots, NDArray[np.float64]]:
+        """Slots of all rows that pass and lie within radius (m) of center, and their distances (m)."""
+        slots = self._likely(replace(rows, center=center, radius=radius))
+        distances = self.distances(center, slots)
+        inside = self._dear(rows, slots, distances <= radius)
+        return slots[inside], distances[inside]
 
     def share(self, rows: RowFilter) -> float:
         """Share of rows that pass, exact for small tables, else estimated from a sample."""
@@ -172,8 +176,8 @@ class View:
 
     def share_within(self, center: tuple[float, ...], radius: float) -> float:
         """Share of rows within radius (m) of center on the floor, estimated from a sample; whether they pass or not."""
-        sample = np.arange(0, self.count, max(1, self.count // SAMPLE))
-        return float(np.count_nonzero(self.distances(center[:2], sample) <= radius)) / max(1, len(sample))
+        apart = self.distances(center[:2], slice(0, self.count, max(1, self.count // SAMPLE)))
+        return float(np.count_nonzero(apart <= radius)) / max(1, len(apart))
 
     def around(self, center: tuple[float, ...], radius: float) -> Slots:
         """Slots of the base in the square around a circle (m) on the floor, then the tail; dead ones among them."""
@@ -217,12 +221,13 @@ class View:
         """Slots that came after the base was sorted."""
         return np.arange(self.base.count, self.count)
 
-    def distances(self, center: tuple[float, ...], slots: Slots) -> NDArray[np.float64]:
+    def distances(self, center: tuple[float, ...], at: Slots | slice) -> NDArray[np.float64]:
         """Metres from center, (x, y) on the floor or (x, y, z) in space; NaN where the place is unknown."""
-        total = np.zeros(len(slots))
+        columns = self.columns
         with np.errstate(over="ignore"):
-            for name, value in zip("xyz", center, strict=False):
-                total += (self.columns[name][slots] - value) ** 2
+            total: NDArray[np.float64] = (columns["x"][at] - center[0]) ** 2 + (columns["y"][at] - center[1]) ** 2
+            if len(center) > 2:
+                total += (columns["z"][at] - center[2]) ** 2
         return np.sqrt(total)
 
     @cached_property
@@ -251,6 +256,13 @@ class View:
         best = min(found, key=len, default=None)
         return best if best is not None and len(best) < self.count // 4 else None
 
+    def _likely(self, rows: RowFilter) -> Slots:
+        """Slots of all rows that meet the cheap predicates, but for those that another order leaves out at once."""
+        narrow = self._narrow(rows)
+        if narrow is None:
+            return np.flatnonzero(self._cheap(rows, slice(0, self.count)))
+        return narrow[self._cheap(rows, narrow)]
+
     def _cheap(self, rows: RowFilter, at: Slots | slice) -> Mask:
         """Predicates over columns of one or two bytes."""
         column = self.columns
@@ -264,9 +276,10 @@ class View:
             mask &= ~column["internal"][at]
         return mask
 
-    def _dear(self, rows: RowFilter, slots: Slots) -> Mask:
+    def _dear(self, rows: RowFilter, slots: Slots, mask: Mask | None = None) -> Mask:
+        """The other predicates, and a mask that is changed."""
         column = self.columns
-        mask = np.ones(len(slots), dtype=bool)
+        mask = np.ones(len(slots), dtype=bool) if mask is None else mask
         if rows.after is not None:
             mask &= column["last_stamp"][slots] >= rows.after
         if rows.before is not None:

@@ -57,9 +57,7 @@ def near(view: View, rows: RowFilter, center: tuple[float, ...], radius: float, 
 
     Rows whose text is the name of one of the things there are left out.
     """
-    kinds = (*rows.kinds, int(Kind.ENTITY))
-    slots = view.select(replace(rows, kinds=kinds, center=center, radius=radius))
-    distances = view.distances(center, slots)
+    slots, distances = view.within(replace(rows, kinds=(*rows.kinds, int(Kind.ENTITY))), center, radius)
     texts, ids = view.columns["text"], view.columns["id"]
     is_thing = view.columns["kind"][slots] == Kind.ENTITY
     things = slots[is_thing]

@@ -200,9 +200,16 @@ class Searcher:
             center: (x, y) measures on the floor, (x, y, z) in space.
             radius: nothing farther; None for no bound.
         """
+        ids, distances = self.nearest(center, radius, k, resolved)
+        return list(zip(ids.tolist(), distances.tolist(), strict=True))
+
+    def nearest(
+        self, center: tuple[float, ...], radius: float | None, k: int, resolved: Resolved
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return what `near` does, as ids and distances (m)."""
         rows = self._projections.rows.view
         slots, distances = nearest(rows, resolved, center, radius, k)
-        return list(zip(rows.columns["id"][slots].tolist(), distances.tolist(), strict=True))
+        return rows.columns["id"][slots], distances
 
     def in_time(
         self, resolved: Resolved, newest_first: bool = True, k: int = 10, include_archived: bool = False

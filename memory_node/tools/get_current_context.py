@@ -59,6 +59,7 @@ def get_current_context(context: ToolContext, radius: float = 0.0, recent_minute
     now, pose = context.now_ns(), context.pose()
     with context.db.read() as conn:
         found = _found(context, conn, pose, radius, now - round(minutes * 60 * SECOND))
+        body = latest_readings(context)
     result = ContextResult(
         position=pose.position if pose else None,
         frame=pose.frame if pose else context.frame,
@@ -69,7 +70,7 @@ def get_current_context(context: ToolContext, radius: float = 0.0, recent_minute
         recent=found.recent,
         gists=found.gists,
         entities=found.entities,
-        body=latest_readings(context),
+        body=body,
     )
     told: tuple[Entity | Match | Gist, ...] = (*result.entities, *result.nearby, *result.recent, *result.gists)
     context.note_recall(dict.fromkeys(one.id for one in told))

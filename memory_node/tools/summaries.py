@@ -71,8 +71,7 @@ def around(
 ) -> dict[int, float]:
     """Return the gists whose circle meets a circle or sphere (m), nearest first: id, and m to its edge, 0 inside."""
     wide, reach = of_any_layer(context, conn, resolved), context.searcher.reach
-    near = context.searcher.near(center, radius + reach.widest(conn), MANY, wide)
-    ids, distances = np.array([id_ for id_, _ in near], dtype=np.int64), np.array([apart for _, apart in near])
+    ids, distances = context.searcher.nearest(center, radius + reach.widest(conn), MANY, wide)
     gaps = np.maximum(0.0, distances - reach.of(conn, ids))
     nearest_first = np.argsort(gaps, kind="stable")
     nearest_first = nearest_first[gaps[nearest_first] <= radius]
