@@ -19,8 +19,8 @@ MOST = 262_144
 REMEMBERED = 4_194_304
 """Texts of common words that are remembered together, of those words that were asked for last; 16 MiB."""
 
-QUESTIONS = 16
-"""Questions that are remembered as they were understood: answering one asks several times."""
+QUESTIONS = 64
+"""Questions that are remembered as they were understood: answering one asks several times, also by other names."""
 
 Ids = NDArray[np.int32]
 T = TypeVar("T")

@@ -176,7 +176,7 @@ class Searcher:
             asked = words.understand(conn, self._lexicon, query, self._projections.rows.view.texts)
             if asked is None:
                 return Said(0.0, 0.0, {})
-            shares = asked.shares(conn, np.array(text_ids, dtype=np.int64)).tolist()
+            shares = asked.shares(conn, np.array(text_ids, dtype=np.int64)).tolist() if text_ids else []
             some = {id_: share for id_, share in zip(text_ids, shares, strict=True) if share > 0.0}
             return Said(asked.weight, asked.most, some)
 
