@@ -111,13 +111,18 @@ class Settings:
         "Size of the database at which the oldest archived rows are removed; 0: no bound.",
         unit="MB",
         low=0.0,
+        high=1e9,
         runtime=True,
     )
     fold_repeats: bool = setting(
         False, "Count a repeat of the layer's last row on that row instead of storing another.", runtime=True
     )
-    fold_radius: float = setting(0.5, "A repeat lies within this of the last.", unit="m", low=0.0, runtime=True)
-    fold_window: float = setting(60.0, "A repeat comes within this of the last.", unit="s", low=0.0, runtime=True)
+    fold_radius: float = setting(
+        0.5, "A repeat lies within this of the last.", unit="m", low=0.0, high=10_000.0, runtime=True
+    )
+    fold_window: float = setting(
+        60.0, "A repeat comes within this of the last.", unit="s", low=0.0, high=1e7, runtime=True
+    )
 
     # meaning
     embed_batch_size: int = setting(
@@ -270,7 +275,10 @@ def checked(name: str, value: Any, spec: SettingSpec) -> Any:
     """Return the value as the spec's type, or raise InvalidArgument with the name, what came and what is allowed."""
     wrong = InvalidArgument(name, f"got {shown(value)}, allowed is {spec.allowed}")
     if spec.type is float and isinstance(value, int) and not isinstance(value, bool):
-        value = float(value)
+        try:
+            value = float(value)
+        except OverflowError:
+            raise wrong from None
     if spec.type is tuple and isinstance(value, list):
         value = tuple(value)
     if type(value) is not spec.type:

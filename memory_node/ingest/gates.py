@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 from memory_node.ingest.layers import LayerSettings
 
 NS = 1_000_000_000
+_CENTURY = 3.2e18
 _JITTER = 0.1
 """Share of a period by which a message may be late without putting off all that follow it."""
 
@@ -33,8 +34,8 @@ class Gate(Generic[T]):
     def __init__(self, layer: LayerSettings) -> None:
         rate = layer.trigger_rate
         self._only_fired = bool(layer.trigger)
-        self._fires_every = round(NS / rate) if rate else 0
-        self._period = round(NS / layer.max_rate_hz) if layer.max_rate_hz > 0.0 else 0
+        self._fires_every = _period(rate) if rate else 0
+        self._period = _period(layer.max_rate_hz) if layer.max_rate_hz > 0.0 else 0
         self._next = 0
         self._fired: int | None = None
         self._held: _Held[T] | None = None
@@ -101,3 +102,8 @@ class Gate(Generic[T]):
     def holds(self) -> int:
         """How many messages wait: 0 or 1."""
         return int(self._held is not None)
+
+
+def _period(rate: float) -> int:
+    """Of a rate (Hz) above 0, ns; a century at most."""
+    return round(min(NS / rate, _CENTURY))

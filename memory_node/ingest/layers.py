@@ -18,7 +18,9 @@ _TOPIC = re.compile(r"(~/|/)?[A-Za-z_]\w*(/[A-Za-z_]\w*)*", re.ASCII)
 _SUBSTITUTION = re.compile(r"\{(node|ns|namespace)\}")
 UNSET_LISTS: tuple[list[str], ...] = ([], [""])
 """What says nothing in a list of strings: rclpy has no empty one, so a running node shows [""] instead."""
-_TYPE = re.compile(r"\w+/msg/\w+", re.ASCII)
+_TYPE = re.compile(r"[A-Za-z]\w*/msg/[A-Za-z]\w*", re.ASCII)
+_FIELD = re.compile(r"[A-Za-z_]\w*(\.([A-Za-z_]\w*|\d+))*", re.ASCII)
+_MAX_FIELD = 256
 _BODY_TYPES = ("sensor_msgs/msg/JointState",)
 
 
@@ -102,9 +104,7 @@ class LayerSettings:
     def __post_init__(self) -> None:
         for name, spec in layer_table().items():
             object.__setattr__(self, name, checked(f"{self.name}.{name}", getattr(self, name), spec))
-        for rule in self.label_map:
-            if ":" not in rule:
-                raise InvalidArgument(f"{self.name}.label_map", f'got {shown(rule)}, allowed is "from: to"')
+        self._check_lists()
         if self.topic and not _is_topic(self.topic):
             raise InvalidArgument(f"{self.name}.topic", f"got {self.topic!r}, allowed is {TOPIC_FORM}")
         if self.type and not _TYPE.fullmatch(self.type):
@@ -112,7 +112,23 @@ class LayerSettings:
             raise InvalidArgument(f"{self.name}.type", f"got {self.type!r}, {allowed}")
         topic = self.trigger_topic
         if topic and not (_is_topic(topic) and topic.startswith(("/", "~/"))):
-            raise InvalidArgument(f"{self.name}.trigger", f'got {self.trigger!r}, allowed is "/topic" or "0.2 Hz"')
+            allowed = 'allowed is "/topic" or "0.2 Hz", a rate of at most 1000 Hz'
+            raise InvalidArgument(f"{self.name}.trigger", f"got {self.trigger!r}, {allowed}")
+
+    def _check_lists(self) -> None:
+        for path in self.fields:
+            if len(path) > _MAX_FIELD or not _FIELD.fullmatch(path):
+                allowed = "allowed is the path of a field such as pose.position.x or ranges.0"
+                raise InvalidArgument(f"{self.name}.fields", f"got {shown(path)}, {allowed}")
+        seen: set[str] = set()
+        for rule in self.label_map:
+            source = _pair(rule)[0]
+            if ":" not in rule:
+                raise InvalidArgument(f"{self.name}.label_map", f'got {shown(rule)}, allowed is "from: to"')
+            if source in seen:
+                twice = f"got two rules for {shown(source)}, allowed is one of each label"
+                raise InvalidArgument(f"{self.name}.label_map", twice)
+            seen.add(source)
 
     def tells_of_body(self, type_name: str = "") -> bool | None:
         """Whether messages of this type tell of the robot's own body; None while neither type nor side is known."""
@@ -192,7 +208,7 @@ def check_names(names: Iterable[str]) -> None:
         if not NAME.fits(name) or "." in name:
             raise InvalidArgument("layers", f"got {shown(name)}, allowed is {NAME.words} and without dots")
         if name in seen:
-            raise InvalidArgument("layers", f"{name!r} is there twice")
+            raise InvalidArgument("layers", f"{name!r} is there twice; allowed is each name once")
         seen.add(name)
 
 

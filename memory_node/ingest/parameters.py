@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
+from urllib.parse import urlsplit
 
 from memory_node.config import FRAME, Form, Settings, SettingSpec, checked, settings_table
 from memory_node.errors import InvalidArgument, shown
@@ -18,7 +19,11 @@ from memory_node.ingest.stamps import StampLimits
 
 MOUNTS = "sensor_frames"
 _MOUNT = "[x, y, z, roll, pitch, yaw]"
+_FARTHEST = 1000.0
+"""m: no sensor is farther from the base of its robot."""
 _SHARED = ("reliability", "durability", "depth")
+_OF_URL = {"embedder": ("key_variable", "timeout"), "summarizer": ("model", "key_variable", "timeout")}
+"""Parameters that do nothing without the url of their group."""
 _FOREIGN = ("use_sim_time", "start_type_description_service", "qos_overrides.")
 """Parameters that rclpy reads itself."""
 
@@ -37,6 +42,16 @@ def _row(
     return SettingSpec(name, type(default), default, doc, unit, low, high, choices, runtime, form)
 
 
+def _is_url(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        is_whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+    return not text or (is_whole and text.isprintable() and " " not in text)
+
+
+_URL = Form("an address such as http://127.0.0.1:8080/v1, or empty", _is_url)
 _NODE = (
     _row("layers", (), "Names of the layers; each has settings of its own under its name."),
     _row("autostart", True, "Configure and activate at start. false: a lifecycle manager does it."),
@@ -81,10 +96,16 @@ _NODE = (
         "all-MiniLM-L6-v2",
         "Embedding model: a folder, a hub name, or what the endpoint calls it; empty: words, place and time only.",
     ),
-    _row("embedder.url", "", "OpenAI-compatible endpoint, such as http://127.0.0.1:8080/v1; empty: in this process."),
+    _row(
+        "embedder.url", "", "OpenAI-compatible endpoint, such as http://127.0.0.1:8080/v1; empty: in this process.",
+        form=_URL,
+    ),
     _row("embedder.key_variable", "", "Environment variable that holds the endpoint's key; empty: none."),
     _row("embedder.timeout", 10.0, "Longest time for one answer of the endpoint.", "s", 0.1, 600.0),
-    _row("summarizer.url", "", "OpenAI-compatible endpoint of a language model that words gists; empty: extractive."),
+    _row(
+        "summarizer.url", "", "OpenAI-compatible endpoint of a language model that words gists; empty: extractive.",
+        form=_URL,
+    ),
     _row("summarizer.model", "", "What that endpoint calls the model."),
     _row("summarizer.key_variable", "", "Environment variable that holds its key; empty: none."),
     _row("summarizer.timeout", 30.0, "Longest time for one of its answers.", "s", 0.1, 600.0),
@@ -143,10 +164,9 @@ class Parameters:
         for name, value in changes.items():
             spec = self._spec(name)
             if spec is None:
-                raise InvalidArgument(name, f"got {shown(value)}, it cannot change while the node runs")
+                raise _fixed(name, value, f"allowed are {_MOUNT}, six numbers in m and rad")
             if not spec.runtime:
-                allowed = f"allowed is {spec.allowed}, in the parameters that it starts with"
-                raise InvalidArgument(name, f"got {shown(value)}, it cannot change while the node runs; {allowed}")
+                raise _fixed(name, value, f"allowed is {spec.allowed}")
             if name in values:
                 values[name] = checked(name, value, spec)
             else:
@@ -174,6 +194,7 @@ def read(given: Mapping[str, Any]) -> Parameters:
     _check_nesting(given)
     table = node_table()
     values = {name: checked(name, given.get(name, spec.default), spec) for name, spec in table.items()}
+    _check_urls(values)
     settings = Settings(**{name: values[name] for name in settings_table()})
     names = values["layers"]
     check_names(names)
@@ -185,6 +206,9 @@ def read(given: Mapping[str, Any]) -> Parameters:
             raise InvalidArgument(f"{layer.name}.is_internal_state", f"got True, allowed is false: {NOT_INTERNAL}")
         _check_effects(layer)
     mounts = {frame: _numbers(f"{MOUNTS}.{frame}", v) for frame, v in _group(given, MOUNTS).items()}
+    for frame in (settings.frame, values["base_frame"]):
+        if frame in mounts:
+            raise InvalidArgument(f"{MOUNTS}.{frame}", f"got {mounts[frame]}, it has no effect here: no sensor's frame")
     StaticMounts(settings.frame, values["base_frame"], mounts)
     known = set(table) | {f"{name}.{key}" for name, group in groups.items() for key in group}
     known |= {f"{MOUNTS}.{frame}" for frame in mounts}
@@ -199,6 +223,26 @@ def _check_effects(layer: LayerSettings) -> None:
         raise InvalidArgument(f"{layer.name}.{name}", f"got {given}, it has no effect here: {why}")
 
 
+def check_own(name: str, value: Any) -> None:
+    """Refuse a wrong value, or a change, of a parameter that rclpy itself declares, as those of this node are."""
+    if name == "use_sim_time":
+        check_sim_time(value)
+    elif name == "start_type_description_service":
+        raise _fixed(name, value, "allowed is true or false")
+
+
+def _fixed(name: str, value: Any, allowed: str) -> InvalidArgument:
+    why = f"it cannot change while the node runs; {allowed}, in the parameters that it starts with"
+    return InvalidArgument(name, f"got {shown(_plain(value))}, {why}")
+
+
+def _check_urls(values: Mapping[str, Any]) -> None:
+    for group, names in _OF_URL.items():
+        for name in (f"{group}.{name}" for name in names):
+            if not values[f"{group}.url"] and values[name] != node_table()[name].default:
+                raise InvalidArgument(name, f"got {shown(values[name])}, it has no effect here: {group}.url is empty")
+
+
 def check_sim_time(value: Any) -> None:
     """Refuse what rclpy would go on with in silence or without the parameter's name."""
     if not isinstance(value, bool):
@@ -211,8 +255,9 @@ def _is_unset(value: Any) -> bool:
 
 def _check_nesting(given: Mapping[str, Any]) -> None:
     wrong = [name for name in given if name.startswith("layers.")]
-    if wrong or isinstance(given.get("layers"), str):
-        raise InvalidArgument("layers", f"allowed is a list of names; {RIGHT_FORM}")
+    wrong += ["layers"] if isinstance(given.get("layers"), str) else []
+    for name in wrong:
+        raise InvalidArgument(name, f"got {shown(_plain(given[name]))}, allowed is a list of names; {RIGHT_FORM}")
     if MOUNTS in given:
         raise InvalidArgument(MOUNTS, f"got {shown(given[MOUNTS])}, allowed is a group: {MOUNTS}.<frame>: {_MOUNT}")
 
@@ -222,7 +267,7 @@ RIGHT_FORM = "write  layers: [scene]  and beside it  scene: {topic: /scene_descr
 
 
 def _check_free(names: tuple[str, ...]) -> None:
-    taken = {name.split(".")[0] for name in node_table()} | {MOUNTS, "events", "use_sim_time"}
+    taken = {name.split(".")[0] for name in node_table()} | {MOUNTS, "events"} | {name.strip(".") for name in _FOREIGN}
     for name in names:
         if name in taken:
             raise InvalidArgument("layers", f"{name!r} is the name of something else; call the layer otherwise")
@@ -233,13 +278,17 @@ def _group(given: Mapping[str, Any], prefix: str) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    return value if isinstance(value, (str, bool, int, float)) else list(value)
+    return value if value is None or isinstance(value, (str, bool, int, float)) else list(value)
 
 
 def _numbers(name: str, value: Any) -> list[float]:
     if not isinstance(value, list) or not all(isinstance(n, (int, float)) and not isinstance(n, bool) for n in value):
-        raise InvalidArgument(name, f"got {value!r}, allowed are {_MOUNT}, six numbers in m and rad")
-    return [float(n) for n in value]
+        raise InvalidArgument(name, f"got {shown(value)}, allowed are {_MOUNT}, six numbers in m and rad")
+    numbers = [float(n) for n in value]
+    if any(abs(n) > _FARTHEST for n in numbers):
+        far = f"allowed are {_MOUNT}, six numbers in m and rad of at most {_FARTHEST:g}"
+        raise InvalidArgument(name, f"got {shown(value)}, {far}")
+    return numbers
 
 
 def _odometry(values: Mapping[str, Any]) -> list[LayerSettings]:

@@ -18,7 +18,7 @@ from memory_node.config import SettingSpec
 from memory_node.errors import CorruptDatabaseError, InvalidArgument, StorageError, shown
 from memory_node.ingest.delivery import ODOMETRY
 from memory_node.ingest.layers import UNSET_LISTS, layer_table
-from memory_node.ingest.parameters import MOUNTS, Parameters, check_sim_time, node_table, read
+from memory_node.ingest.parameters import MOUNTS, Parameters, check_own, node_table, read
 
 _OWN = ("use_sim_time", "start_type_description_service")
 
@@ -96,8 +96,7 @@ def check_changes(node: Node, parameters: Parameters, changed: Sequence[Paramete
             names = [name for name in node.get_parameters_by_prefix("") if parameters.has(name)]
             meant = next(iter(difflib.get_close_matches(parameter.name, names, 1)), "")
             raise InvalidArgument(parameter.name, "no such parameter" + _hint(meant))
-        if parameter.name == "use_sim_time":
-            check_sim_time(parameter.value)
+        check_own(parameter.name, parameter.value)
         if parameters.has(parameter.name) or parameter.name.startswith(f"{MOUNTS}."):
             parameters.changed({parameter.name: parameter.value})
 

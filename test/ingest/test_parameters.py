@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import yaml
 
 from memory_node.config import Settings
 from memory_node.errors import InvalidArgument, shown
+from memory_node.ingest.gates import Gate
 from memory_node.ingest.layers import layer_table
 from memory_node.ingest.parameters import node_table, read
 
@@ -85,8 +87,46 @@ def test_f15_empty_lists_are_unset(empty: Any) -> None:
         ({"layers": ["a", "a"]}, "layers: 'a' is there twice"),
         ({"layers": ["odometry"]}, "layers: 'odometry' is the name of something else"),
         ({"layers": ["embedder"]}, "layers: 'embedder' is the name of something else"),
-        ({"layers": "scene"}, "layers: allowed is a list of names; write  layers: [scene]"),
-        ({"layers.topic": ["/a", "type", "b"]}, "layers: allowed is a list of names; write  layers: [scene]"),
+        ({"layers": "scene"}, "layers: got 'scene', allowed is a list of names; write  layers: [scene]"),
+        (
+            {"layers.topic": ["/a", "type", "b"]},
+            "layers.topic: got ['/a', 'type', 'b'], allowed is a list of names; write  layers: [scene]",
+        ),
+        ({"layers": ["qos_overrides"]}, "layers: 'qos_overrides' is the name of something else"),
+        *(
+            ({"layers": ["a"], "a.topic": "/a", "a.fields": [path]}, f"a.fields: got {shown(path)}, allowed is the")
+            for path in (" ", "a..b", ".a", "a b", "ü", "0.a", "x" * 300)
+        ),
+        ({"layers": ["a"], "a.topic": "/a", "a.fields": ["a", ""]}, "a.fields: got '', allowed is the path of a field"),
+        *(
+            ({"layers": ["a"], "a.topic": "/a", "a.label_map": rules}, f"a.label_map: got {said}")
+            for rules, said in (
+                (["tv"], "'tv', allowed is \"from: to\""),
+                (["62: tv", "62: dog"], "two rules for '62', allowed is one of each label"),
+            )
+        ),
+        ({"layers": ["a"], "a.topic": "/a", "a.type": "a/msg/1B"}, "a.type: got 'a/msg/1B', allowed is \"package/msg"),
+        ({"layers": ["a"], "a.topic": "/a", "a.trigger": "1e9 Hz"}, "a.trigger: got '1e9 Hz', allowed is"),
+        ({"layers": ["a"], "a.topic": "/a", "a.max_rate_hz": 10**400}, "a.max_rate_hz: got 10000"),
+        ({"layers": ["a"], "a.topic": "/a", "a.max_rate_hz": math.nan}, "a.max_rate_hz: got nan, allowed is a number"),
+        ({"fold_window": 1e300}, "fold_window: got 1e+300, allowed is a number at least 0 and at most 1e+07"),
+        ({"fold_radius": 1e300}, "fold_radius: got 1e+300, allowed is a number at least 0 and at most 10000"),
+        ({"max_db_mb": 1e300}, "max_db_mb: got 1e+300, allowed is a number at least 0 and at most 1e+09"),
+        *(
+            ({f"{group}.url": url}, f"{group}.url: got {shown(url)}, allowed is an address such as http://127.0.0.1")
+            for group in ("embedder", "summarizer")
+            for url in ("nonsense", "ftp://x", "http://", "http://x:99999", "http://a b", "http://[::1", "x" * 1000)
+        ),
+        *(
+            ({name: value}, f"{name}: got {value!r}, it has no effect here: {name.split('.')[0]}.url is empty")
+            for name, value in (
+                ("summarizer.model", "m"), ("summarizer.timeout", 5.0), ("embedder.timeout", 5.0),
+                ("embedder.key_variable", "KEY"),
+            )
+        ),
+        ({"sensor_frames.cam": [1e308] * 6}, "sensor_frames.cam: got [1e+308, 1e+308"),
+        ({"sensor_frames.base_link": [1.0] * 6}, "sensor_frames.base_link: got [1.0, 1.0, 1.0, 1.0, 1.0, 1.0], it has"),
+        ({"sensor_frames.map": [1.0] * 6}, "sensor_frames.map: got [1.0, 1.0, 1.0, 1.0, 1.0, 1.0], it has no effect"),
         ({"sensor_frames.cam": [1.0, 2.0]}, "sensor_frames.cam: got [1.0, 2.0], allowed are [x, y, z, roll, pitch"),
         (
             {"layers": ["a"], "a.topic": "/a", "a.type": DETECTIONS, "a.is_internal_state": True},
@@ -156,6 +196,15 @@ def test_a_setting_without_effect_is_refused_at_run_time_too() -> None:
             parameters.changed({f"a.{setting}": 0.5})
     parameters = read({"layers": ["a"], "a.topic": "/a", "a.is_internal_state": True})
     assert parameters.changed({"a.min_change": 0.0, "a.stale_after": 3.0}).layers[1].stale_after == 3.0
+
+
+def test_the_slowest_rates_are_taken() -> None:
+    """Their periods are longer than a number of nanoseconds can say."""
+    for setting, rate in (("trigger", "1e-300 Hz"), ("max_rate_hz", 1e-310)):
+        gate: Gate[str] = Gate(read({"layers": ["a"], "a.topic": "/a", f"a.{setting}": rate}).layers[1])
+        first = gate.offer("one", 10**18, hold=False)
+        assert (first or [gate.due(10**18, hold=False)]) == ["one"]
+        assert gate.offer("two", 2 * 10**18, hold=False) == [] and gate.due(2 * 10**18, hold=False) is None
 
 
 def test_a_map_and_layers_may_have_any_printable_name() -> None:

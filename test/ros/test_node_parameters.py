@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,12 @@ def asked(name: str, value: Any) -> ParameterMessage:
         ("scene.topic", 5, "scene.topic: got 5, it cannot change while the node runs; allowed is a string"),
         ("scene.label_map", ["tv"], "scene.label_map: got ['tv'], it cannot change while the node runs; allowed is a"),
         ("sensor_frames.camera", 1.0, "sensor_frames.camera: got 1.0, it cannot change while the node runs"),
+        ("sensor_frames.camera", [1.0, 2.0], "sensor_frames.camera: got [1.0, 2.0], it cannot change while the node"),
+        ("start_type_description_service", 3, "start_type_description_service: got 3, it cannot change while the"),
+        ("fold_window", 1e300, "fold_window: got 1e+300, allowed is a number at least 0 and at most 1e+07"),
+        ("recency_weight", math.nan, "recency_weight: got nan, allowed is a number at least 0 and at most 10"),
+        ("recency_weight", math.inf, "recency_weight: got inf, allowed is a number at least 0 and at most 10"),
+        ("scene.max_silence", 60.0, "scene.max_silence: got 60.0, it has no effect here: it is for internal state"),
         ("use_sim_time", "yes", "use_sim_time: got 'yes', allowed is true or false"),
         ("use_sim_time", 5, "use_sim_time: got 5, allowed is true or false"),
         ("nonsense", 1.0, "nonsense: no such parameter"),
