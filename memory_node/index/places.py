@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,8 @@ Slots = NDArray[np.int64]
 
 PACK = 32
 """Rows that one entry of the tree stands for."""
+SAMPLE = 1024
+"""Rows from which the number of those in a circle is estimated."""
 
 
 class PlaceIndex:
@@ -32,27 +35,35 @@ class PlaceIndex:
         known = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
         order = known[_tiled(x[known], y[known])]
         self._lock = threading.Lock()
-        self._slots = slots[order].astype(np.int32)
-        self._points = np.column_stack([x[order], y[order]])
+        self._count = len(order)
+        points = np.column_stack([x[order], y[order]])
         starts = np.arange(0, len(order), PACK)
-        self._low = np.minimum.reduceat(self._points, starts) if len(order) else self._points
-        self._high = np.maximum.reduceat(self._points, starts) if len(order) else self._points
+        self._low = np.minimum.reduceat(points, starts) if len(order) else points
+        self._high = np.maximum.reduceat(points, starts) if len(order) else points
+        # One row a pack: what lies together is read together. Behind the last row are places that no circle has.
+        self._slots = _packed(slots[order].astype(np.int32), -1)
+        self._x, self._y = _packed(points[:, 0], np.nan), _packed(points[:, 1], np.nan)
+        self._sample = points[:: max(1, len(order) // SAMPLE)].T.copy()
         self._tree = self._load() if len(order) else None
 
     def __len__(self) -> int:
-        return len(self._slots)
+        return self._count
 
-    def box(self, x: float, y: float, radius: float) -> Slots:
-        """Slots in the square of half width radius (m) around (x, y), in no order."""
+    def circle(self, x: float, y: float, radius: float) -> tuple[Slots, NDArray[np.float64]]:
+        """Slots within radius (m) of (x, y), in no order, and their distances (m)."""
         if self._tree is None:
-            return np.empty(0, dtype=np.int64)
-        west, south, east, north = x - radius, y - radius, x + radius, y + radius
+            return np.empty(0, dtype=np.int64), np.empty(0)
         with self._lock:
-            packs = np.fromiter(self._tree.intersection((west, south, east, north)), dtype=np.int64)
-        rows = self._rows(packs)
-        px, py = self._points[rows].T
-        inside = (px >= west) & (px <= east) & (py >= south) & (py <= north)
-        return self._slots[rows[inside]].astype(np.int64)
+            found = self._tree.intersection((x - radius, y - radius, x + radius, y + radius))
+            packs = np.fromiter(found, dtype=np.int64)
+        distances = _distances(self._x[packs], self._y[packs], x, y)
+        inside = distances <= radius
+        return self._slots[packs][inside].astype(np.int64), distances[inside]
+
+    def number_within(self, x: float, y: float, radius: float) -> float:
+        """How many slots are within radius (m) of (x, y), estimated from a sample."""
+        inside = np.count_nonzero(_distances(self._sample[0], self._sample[1], x, y) <= radius)
+        return float(inside) * self._count / max(1, self._sample.shape[1])
 
     def nearest(self, x: float, y: float, k: int) -> Slots:
         """The k slots nearest to (x, y) on the floor, in no order; all of them when there are fewer."""
@@ -63,30 +74,42 @@ class PlaceIndex:
         while True:
             with self._lock:
                 packs, _ = self._tree.nearest_v(point, point, num_results=min(wanted, len(self._low)), strict=True)
-            rows = self._rows(packs)
-            distances = np.hypot(*(self._points[rows] - point).T)
+            slots = self._slots[packs]
+            distances = np.hypot(self._x[packs] - x, self._y[packs] - y)[slots >= 0]
+            slots = slots[slots >= 0]
             outside = np.maximum(np.maximum(self._low[packs] - point, point - self._high[packs]), 0.0)
             # No row of another pack is nearer than the farthest of these packs.
             if np.sum(distances <= np.hypot(*outside.T).max()) >= k or len(packs) == len(self._low):
                 break
             wanted *= 2
-        if k < len(rows):
-            rows = rows[np.argpartition(distances, k - 1)[:k]]
-        return self._slots[rows].astype(np.int64)
+        if k < len(slots):
+            slots = slots[np.argpartition(distances, k - 1)[:k]]
+        return slots.astype(np.int64)
 
     def nbytes(self) -> int:
         """Bytes of the packed rows."""
-        return self._slots.nbytes + self._points.nbytes + self._low.nbytes + self._high.nbytes
-
-    def _rows(self, packs: NDArray[np.int64]) -> Slots:
-        rows = (np.asarray(packs, dtype=np.int64)[:, None] * PACK + np.arange(PACK)).reshape(-1)
-        return rows[rows < len(self._slots)]
+        arrays = (self._slots, self._x, self._y, self._low, self._high, self._sample)
+        return sum(array.nbytes for array in arrays)
 
     def _load(self):  # type: ignore[no-untyped-def]
         from rtree import index
 
         packs = np.arange(len(self._low))
         return index.Index((packs, self._low, self._high), properties=index.Property(dimension=2))
+
+
+def _packed(values: NDArray[Any], beyond: float) -> NDArray[Any]:
+    """One row for each PACK of the values, the last filled up."""
+    packs = np.full((-(-len(values) // PACK), PACK), beyond, dtype=values.dtype)
+    packs.reshape(-1)[: len(values)] = values
+    return packs
+
+
+def _distances(px: NDArray[np.float64], py: NDArray[np.float64], x: float, y: float) -> NDArray[np.float64]:
+    """Metres on the floor, as the table measures them."""
+    with np.errstate(over="ignore"):
+        found: NDArray[np.float64] = np.sqrt((px - x) ** 2 + (py - y) ** 2)
+    return found
 
 
 def _tiled(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.intp]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -155,14 +155,23 @@ class View:
 
     def select(self, rows: RowFilter) -> Slots:
         """Slots of all rows that pass, found from what promises the least work: kind, place, time or the table."""
-        slots = self._likely(rows)
+        narrow = self._narrow(rows)
+        if narrow is not None:
+            return narrow[self.passes(rows, narrow)]
+        slots = np.flatnonzero(self._cheap(rows, slice(0, self.count)))
         return slots[self._dear(rows, slots)]
 
     def within(self, rows: RowFilter, center: tuple[float, ...], radius: float) -> tuple[Slots, NDArray[np.float64]]:
-        """Slots of all rows that pass and lie within radius (m) of center, and their distances (m)."""
-        slots = self._likely(replace(rows, center=center, radius=radius))
-        distances = self.distances(center, slots)
-        inside = self._dear(rows, slots, distances <= radius)
+        """Slots of all rows that pass and lie within radius (m) of center, (x, y), and their distances (m)."""
+        if self.count <= WHOLE or self.share_within(center, radius) >= TREE_SHARE:
+            slots = self.select(rows)
+            distances = self.distances(center, slots)
+            inside = distances <= radius
+        else:
+            based, apart = self.base.places.circle(center[0], center[1], radius)
+            slots = np.concatenate([based, self.tail])
+            distances = np.concatenate([apart, self.distances(center, self.tail)])
+            inside = self.passes(rows, slots) & (distances <= radius)
         return slots[inside], distances[inside]
 
     def share(self, rows: RowFilter) -> float:
@@ -175,13 +184,12 @@ class View:
         return share
 
     def share_within(self, center: tuple[float, ...], radius: float) -> float:
-        """Share of rows within radius (m) of center on the floor, estimated from a sample; whether they pass or not."""
-        apart = self.distances(center[:2], slice(0, self.count, max(1, self.count // SAMPLE)))
-        return float(np.count_nonzero(apart <= radius)) / max(1, len(apart))
+        """Share of the base within radius (m) of center on the floor, estimated from a sample; passing or not."""
+        return self.base.places.number_within(center[0], center[1], radius) / max(1, self.base.count)
 
     def around(self, center: tuple[float, ...], radius: float) -> Slots:
-        """Slots of the base in the square around a circle (m) on the floor, then the tail; dead ones among them."""
-        return np.concatenate([self.base.places.box(center[0], center[1], radius), self.tail])
+        """Slots of the base in a circle (m) on the floor, then the tail; dead ones among them."""
+        return np.concatenate([self.base.places.circle(center[0], center[1], radius)[0], self.tail])
 
     def of_kinds(self, kinds: tuple[int, ...]) -> Slots | None:
         """Slots of the base that are of some kinds, then the tail; dead ones among them. None where many are of one."""
@@ -221,13 +229,13 @@ class View:
         """Slots that came after the base was sorted."""
         return np.arange(self.base.count, self.count)
 
-    def distances(self, center: tuple[float, ...], at: Slots | slice) -> NDArray[np.float64]:
+    def distances(self, center: tuple[float, ...], slots: Slots) -> NDArray[np.float64]:
         """Metres from center, (x, y) on the floor or (x, y, z) in space; NaN where the place is unknown."""
         columns = self.columns
         with np.errstate(over="ignore"):
-            total: NDArray[np.float64] = (columns["x"][at] - center[0]) ** 2 + (columns["y"][at] - center[1]) ** 2
+            total: NDArray[np.float64] = (columns["x"][slots] - center[0]) ** 2 + (columns["y"][slots] - center[1]) ** 2
             if len(center) > 2:
-                total += (columns["z"][at] - center[2]) ** 2
+                total += (columns["z"][slots] - center[2]) ** 2
         return np.sqrt(total)
 
     @cached_property
@@ -255,13 +263,6 @@ class View:
             found.append(self.around(center, radius))
         best = min(found, key=len, default=None)
         return best if best is not None and len(best) < self.count // 4 else None
-
-    def _likely(self, rows: RowFilter) -> Slots:
-        """Slots of all rows that meet the cheap predicates, but for those that another order leaves out at once."""
-        narrow = self._narrow(rows)
-        if narrow is None:
-            return np.flatnonzero(self._cheap(rows, slice(0, self.count)))
-        return narrow[self._cheap(rows, narrow)]
 
     def _cheap(self, rows: RowFilter, at: Slots | slice) -> Mask:
         """Predicates over columns of one or two bytes."""

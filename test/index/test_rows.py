@@ -312,7 +312,8 @@ def test_f33_unknown_and_infinite_places_never_reach_the_tree() -> None:
         np.arange(5), np.array([1.0, np.nan, np.inf, -np.inf, 2.0]), np.array([1.0, 0.0, 0.0, 0.0, 2.0])
     )
     assert len(places) == 2
-    assert sorted(places.box(0.0, 0.0, 10.0).tolist()) == [0, 4]
+    slots, distances = places.circle(0.0, 0.0, 10.0)
+    assert sorted(zip(slots.tolist(), distances.tolist(), strict=True)) == [(0, 2.0**0.5), (4, 8.0**0.5)]
     assert sorted(places.nearest(0.0, 0.0, 9).tolist()) == [0, 4]
 
 
@@ -350,8 +351,8 @@ def test_f35_many_threads_read_the_tree_at_once() -> None:
         own = np.random.default_rng(seed)
         for _ in range(200):
             cx, cy = own.random(2) * 100
-            true = np.flatnonzero((np.abs(x - cx) <= 2) & (np.abs(y - cy) <= 2))
-            if sorted(places.box(cx, cy, 2.0).tolist()) != true.tolist() or len(places.nearest(cx, cy, 7)) != 7:
+            true = np.flatnonzero((x - cx) ** 2 + (y - cy) ** 2 <= 4.0)
+            if sorted(places.circle(cx, cy, 2.0)[0].tolist()) != true.tolist() or len(places.nearest(cx, cy, 7)) != 7:
                 wrong.append(seed)
 
     threads = [threading.Thread(target=read, args=(seed,)) for seed in range(4)]
