@@ -78,6 +78,12 @@ def _bounds(layer: int, at: int, oldest: int, since: int, session: int, numbers:
     }  # fmt: skip
 
 
+def is_stored(conn: sqlite3.Connection) -> bool:
+    """Whether there is a reading of any internal layer, by whatever clock."""
+    sql = "SELECT EXISTS (SELECT 1 FROM layer JOIN node ON layer_id = layer.id WHERE internal = 1)"
+    return bool(conn.execute(sql).fetchone()[0])
+
+
 def values_before(
     conn: sqlite3.Connection, layer: str, stamp: int, back: int, most: int, first_session: int
 ) -> list[tuple[int, float]]:

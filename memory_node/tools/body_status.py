@@ -30,7 +30,10 @@ def body_status(context: ToolContext, layers: Sequence[str] = ()) -> BodyStatusR
     """
     readings = latest_readings(context, layers)
     if not readings:
-        return BodyStatusResult(text="No reading of the body was ever stored.")
+        with context.db.read() as conn:
+            is_stored = body.is_stored(conn)
+        none = "came since the clock began anew" if is_stored else "was ever stored"
+        return BodyStatusResult(text=f"No reading of the body {none}.")
     words = Wording(context.now_ns(), context.settings.time_zone)
     stale = sum(reading.is_stale for reading in readings)
     head = f"Body at {words.clock(words.now)}" + (f"; {stale} of {len(readings)} stale" if stale else "")

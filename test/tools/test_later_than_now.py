@@ -197,6 +197,17 @@ def test_a_pose_ahead_of_now_is_not_where_the_robot_is(memory: Memory, clock: Fa
     assert memory.status().position_age == 1.0
 
 
+def test_readings_of_a_later_clock_are_not_told_and_not_denied(memory: Memory, clock: FakeClock) -> None:
+    assert memory.body_status().text == "No reading of the body was ever stored."
+    memory.check_clock()
+    memory.record_body_state("battery: 50 %", layer="battery", value=50.0, unit="%")
+    memory.flush()
+    clock.advance(-900)
+    assert memory.check_clock() == "clock went back"
+    assert memory.body_status().text == "No reading of the body came since the clock began anew."
+    assert memory.body_status().readings == ()
+
+
 def test_minutes_beyond_all_time_are_all_time(memory: Memory) -> None:
     memory.record("old", layer="scene", stamp=0)
     memory.flush()
