@@ -297,7 +297,9 @@ class View:
 def _among(values: NDArray[Any], allowed: tuple[int, ...]) -> Mask:
     if len(allowed) > 4:
         return np.isin(values, allowed)
-    mask = np.zeros(len(values), dtype=bool)
-    for value in allowed:
+    if not allowed:
+        return np.zeros(len(values), dtype=bool)
+    mask: Mask = values == allowed[0]
+    for value in allowed[1:]:
         mask |= values == value
     return mask

@@ -49,7 +49,7 @@ class Digest:
 def lately(view: View, rows: RowFilter, most: int) -> Digest:
     """Return what the passing rows say, the newest first, at most `most` texts."""
     slots = view.select(rows)
-    return _digest(view, slots, -view.columns["last_stamp"][slots], most)
+    return Digest(*_digest(view, slots, -view.columns["last_stamp"][slots], most))
 
 
 def near(view: View, rows: RowFilter, center: tuple[float, ...], radius: float, most: int) -> Digest:
@@ -67,14 +67,16 @@ def near(view: View, rows: RowFilter, center: tuple[float, ...], radius: float, 
         is_name = np.zeros(int(texts[slots].max()) + 1, dtype=bool)
         is_name[texts[things]] = True
         others &= ~is_name[texts[slots]]
-    found = _digest(view, slots[others], distances[others], most)
-    return replace(found, things=tuple(ids[things[first]].tolist()), more_things=len(things) - len(first))
+    said, more = _digest(view, slots[others], distances[others], most)
+    return Digest(said, more, tuple(ids[things[first]].tolist()), len(things) - len(first))
 
 
-def _digest(view: View, slots: Slots, order: NDArray[np.int64] | NDArray[np.float64], most: int) -> Digest:
-    """The first texts by order, which is a distance (m) or a time (ns); of equals the newest id leads."""
+def _digest(
+    view: View, slots: Slots, order: NDArray[np.int64] | NDArray[np.float64], most: int
+) -> tuple[tuple[Said, ...], int]:
+    """The first texts by order, a distance (m) or a time (ns), and how many more; of equals the newest id leads."""
     if not len(slots):
-        return Digest((), 0)
+        return (), 0
     columns = view.columns
     keys = columns["text"][slots].astype(np.int64) << 16 | columns["layer"][slots]
     in_order = np.sort(keys, kind="stable")  # a third of the time of np.unique
@@ -83,7 +85,7 @@ def _digest(view: View, slots: Slots, order: NDArray[np.int64] | NDArray[np.floa
     distances = order[leads].tolist() if order.dtype.kind == "f" else [None] * len(leads)
     same = (keys == keys[leads][:, None]).ravel().nonzero()[0]
     starts = same.searchsorted(np.arange(0, len(leads) * len(keys), len(keys)))
-    return Digest(_said(view, slots[leads], slots[same % len(keys)], starts, distances), texts - len(leads))
+    return _said(view, slots[leads], slots[same % len(keys)], starts, distances), texts - len(leads)
 
 
 def _leads(keys: Slots, order: NDArray[Any], ids: Slots, wanted: int) -> list[int]:

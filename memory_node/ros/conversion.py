@@ -51,21 +51,21 @@ def number(value: float | None) -> float:
 
 def count(value: int) -> int:
     """Return a count as uint32 holds it."""
-    return min(max(int(value), 0), _UINT32)
+    return int(value) if 0 <= value <= _UINT32 else min(max(int(value), 0), _UINT32)
 
 
 def point_message(position: graph.Position | None, frame: str, stamp: int | None) -> PointStamped:
     """Return a position with frame and stamp; an unknown one is all zero, beside a flag that says so."""
     message = PointStamped()
-    _set_point(message, position, frame, stamp)
+    _set_point(message, position, frame, time_message(stamp))
     return message
 
 
-def _set_point(message: PointStamped, position: graph.Position | None, frame: str, stamp: int | None) -> None:
+def _set_point(message: PointStamped, position: graph.Position | None, frame: str, stamp: Time) -> None:
+    """Fill a position in; its stamp is the message given, which another field may share."""
     if position is not None:
         header, point = message.header, message.point
-        header.frame_id = frame
-        _set_time(header.stamp, stamp)
+        header.frame_id, header.stamp = frame, stamp
         point.x, point.y, point.z = map(float, position)
 
 
@@ -116,7 +116,7 @@ def match_message(match: results.Match) -> msg.Match:
     message.position_source = match.position_source
     if match.position is not None:
         message.has_position, message.map_id = True, match.map_id
-        _set_point(message.position, match.position, match.frame, match.stamp)
+        _set_point(message.position, match.position, match.frame, message.stamp)
     message.confidence, message.score = float(match.confidence), float(match.score)
     message.similarity, message.lexical = number(match.similarity), number(match.lexical)
     message.importance, message.recency = float(match.importance), number(match.recency)
@@ -156,7 +156,7 @@ def gist_message(gist: graph.Gist) -> msg.Gist:
     _set_time(message.end, gist.end)
     message.observation_count, message.episode_id = count(gist.observation_count), gist.episode_id
     message.has_position = gist.position is not None
-    _set_point(message.position, gist.position, gist.frame, gist.start)
+    _set_point(message.position, gist.position, gist.frame, message.start)
     message.radius, message.score = float(gist.radius), float(gist.score)
     return message
 
@@ -166,12 +166,12 @@ def place_message(place: graph.Place | None) -> msg.Place:
     message = msg.Place()
     if place is None:
         return message
-    _set_point(message.position, place.position, place.frame, place.last_seen)
     message.position_source, message.label = place.position_source.label, place.label
     message.radius, message.confidence = float(place.radius), float(place.confidence)
     message.support, message.entity_id = count(place.support), place.entity_id
     _set_time(message.first_seen, place.first_seen)
     _set_time(message.last_seen, place.last_seen)
+    _set_point(message.position, place.position, place.frame, message.last_seen)
     return message
 
 
@@ -179,11 +179,11 @@ def entity_message(entity: graph.Entity) -> msg.Entity:
     """Return an Entity."""
     message = msg.Entity()
     message.id, message.name, message.entity_type = entity.id, entity.name, entity.entity_type
-    _set_point(message.position, entity.position, entity.frame, entity.last_seen)
     message.position_source = entity.position_source.label
     message.position_stddev = number(entity.position_stddev if entity.position is not None else None)
     _set_time(message.first_seen, entity.first_seen)
     _set_time(message.last_seen, entity.last_seen)
+    _set_point(message.position, entity.position, entity.frame, message.last_seen)
     message.sightings, message.confidence = count(entity.sightings), float(entity.confidence)
     message.tentative, message.moved, message.missing = entity.tentative, entity.moved, entity.missing
     message.history = [place_message(place) for place in entity.history]

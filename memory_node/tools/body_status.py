@@ -52,16 +52,18 @@ def latest_readings(context: ToolContext, layers: Sequence[str] = ()) -> tuple[B
             age = max(0.0, (now - latest.stamp) / SECOND)
             is_stale = age > context.stale_after(latest.layer)
             reading = BodyReading(latest.layer, latest.text, latest.value, latest.unit, latest.stamp, age, is_stale)
-            earlier = body.value_at(conn, latest.layer, now - window, window, first_session)
-            readings.append(_with_trend(reading, earlier))
+            if latest.value is not None:
+                earlier = body.value_at(conn, latest.layer, now - window, window, first_session)
+                reading = _with_trend(reading, latest.value, earlier)
+            readings.append(reading)
     return tuple(readings)
 
 
-def _with_trend(reading: BodyReading, earlier: tuple[int, float] | None) -> BodyReading:
-    """The reading with its change since an earlier (stamp, value)."""
-    if reading.value is None or earlier is None or earlier[0] >= reading.stamp:
+def _with_trend(reading: BodyReading, value: float, earlier: tuple[int, float] | None) -> BodyReading:
+    """The reading of a value with its change since an earlier (stamp, value)."""
+    if earlier is None or earlier[0] >= reading.stamp:
         return reading
-    return replace(reading, change=reading.value - earlier[1], window=(reading.stamp - earlier[0]) / SECOND)
+    return replace(reading, change=value - earlier[1], window=(reading.stamp - earlier[0]) / SECOND)
 
 
 def _check_layers(conn: sqlite3.Connection, layers: Sequence[str]) -> None:

@@ -16,7 +16,7 @@ from memory_node.tools import summaries
 from memory_node.tools.arguments import LONGEST_SPAN, checked_amount
 from memory_node.tools.body_status import latest_readings
 from memory_node.tools.context import ToolContext
-from memory_node.tools.results import ContextResult, Match
+from memory_node.tools.results import BodyReading, ContextResult, Match
 from memory_node.tools.wording import Wording, bearing, duration, point, shortened
 
 if TYPE_CHECKING:
@@ -60,7 +60,10 @@ def get_current_context(context: ToolContext, radius: float = 0.0, recent_minute
     with context.db.read() as conn:
         found = _found(context, conn, pose, radius, now - round(minutes * 60 * SECOND))
         body = latest_readings(context)
-    result = ContextResult(
+    told: tuple[Entity | Match | Gist, ...] = (*found.entities, *found.nearby, *found.recent, *found.gists)
+    context.note_recall(dict.fromkeys(one.id for one in told))
+    return ContextResult(
+        text=_Text(context, now, pose, found, body).lines(radius, minutes),
         position=pose.position if pose else None,
         frame=pose.frame if pose else context.frame,
         position_stamp=pose.stamp if pose else None,
@@ -72,9 +75,6 @@ def get_current_context(context: ToolContext, radius: float = 0.0, recent_minute
         entities=found.entities,
         body=body,
     )
-    told: tuple[Entity | Match | Gist, ...] = (*result.entities, *result.nearby, *result.recent, *result.gists)
-    context.note_recall(dict.fromkeys(one.id for one in told))
-    return replace(result, text=_Text(context, result, pose, found).lines(radius, minutes))
 
 
 def _found(context: ToolContext, conn: sqlite3.Connection, pose: Pose | None, radius: float, since: int) -> _Found:
@@ -102,11 +102,13 @@ def _found(context: ToolContext, conn: sqlite3.Connection, pose: Pose | None, ra
 class _Text:
     """The context in words, every section with its share of the room."""
 
-    def __init__(self, context: ToolContext, result: ContextResult, pose: Pose | None, found: _Found) -> None:
-        self.words = Wording(context.now_ns(), context.settings.time_zone)
-        self.result = result
+    def __init__(
+        self, context: ToolContext, now: int, pose: Pose | None, found: _Found, body: tuple[BodyReading, ...]
+    ) -> None:
+        self.words = Wording(now, context.settings.time_zone)
         self.pose = pose
         self.found = found
+        self.body = body
         self.stale_after = context.settings.stale_after
 
     def lines(self, radius: float, minutes: float) -> str:
@@ -119,7 +121,7 @@ class _Text:
             ),
             ("Summaries of this place:", found.gists, self._gist, found.more_gists, 240),
             (f"Last {duration(minutes * 60)}:", found.recent, self._late, found.more_recent, 330),
-            ("Body:", self.result.body, self.words.reading, 0, 220),
+            ("Body:", self.body, self.words.reading, 0, 220),
         )  # fmt: skip
         parts = [self._position()]
         spare = 0
@@ -130,10 +132,11 @@ class _Text:
 
     def _position(self) -> str:
         clock = f"Now {self.words.clock(self.words.now)}."
-        pose, age = self.pose, self.result.position_age
-        if pose is None or age is None:
+        pose = self.pose
+        if pose is None:
             return f"{clock} The robot's position is not known."
         heading = "heading unknown" if pose.yaw is None else f"heading {_degrees(pose.yaw)} deg"
+        age = (self.words.now - pose.stamp) / SECOND
         known = self.words.when_short(pose.stamp) + (" STALE" if age > self.stale_after else "")
         return f"{clock} Robot at {point(pose.position)} {pose.frame}, {heading}, known {known}."
 
