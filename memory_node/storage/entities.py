@@ -20,8 +20,8 @@ SELECT e.id, t.body, e.entity_type, n.x, n.y, n.z, n.position_source, e.stddev, 
        n.repeats, n.confidence, e.tentative, e.moved, e.missing, m.name,
        (SELECT count(*) FROM entity_place WHERE entity_id = e.id),
        (SELECT ifnull(sum(sightings), 0) FROM entity_place WHERE entity_id = e.id)
-FROM entity AS e JOIN node AS n ON n.id = e.id LEFT JOIN text AS t ON t.id = n.text_id
-LEFT JOIN map AS m ON m.id = n.map_id
+FROM json_each(?) AS given CROSS JOIN entity AS e ON e.id = given.value AND e.merged_into = 0
+CROSS JOIN node AS n ON n.id = e.id LEFT JOIN text AS t ON t.id = n.text_id LEFT JOIN map AS m ON m.id = n.map_id
 """
 _STATES = """
 SELECT e.id, e.label, n.x, n.y, n.z, n.position_source, e.weight, e.stddev, n.stamp, n.last_stamp, n.repeats,
@@ -242,12 +242,10 @@ def get_many(
     wanted, scores = list(ids), scores or {}
     if not wanted:
         return []
-    sql = f"{_SELECT} WHERE e.merged_into = 0 AND e.id IN (SELECT value FROM json_each(?))"
-    rows = conn.execute(sql, (id_table(wanted),)).fetchall()
+    rows = conn.execute(_SELECT, (id_table(wanted),)).fetchall()
     elsewhere = [row[0] for row in rows if row[17]]
     places = _places(conn, id_table(elsewhere), history) if elsewhere else {}
-    found = {row[0]: _entity(row, places.get(row[0], ()), scores.get(row[0], 0.0)) for row in rows}
-    return [found[id_] for id_ in wanted if id_ in found]
+    return [_entity(row, places.get(row[0], ()), scores.get(row[0], 0.0)) for row in rows]
 
 
 def labels(conn: sqlite3.Connection, most: int = -1) -> list[str]:

@@ -16,8 +16,8 @@ from memory_node.storage.writer import Transaction
 _OWN = "g.id, g.layers, g.observation_count, g.radius, g.episode_id, g.level, g.author"
 _SELECT = f"""
 SELECT {_OWN}, t.body, n.stamp, n.last_stamp, n.x, n.y, n.z, n.frame, m.name
-FROM gist AS g JOIN node AS n ON n.id = g.id LEFT JOIN text AS t ON t.id = n.text_id
-LEFT JOIN map AS m ON m.id = n.map_id
+FROM json_each(?) AS given CROSS JOIN gist AS g ON g.id = given.value CROSS JOIN node AS n ON n.id = g.id
+LEFT JOIN text AS t ON t.id = n.text_id LEFT JOIN map AS m ON m.id = n.map_id
 """
 
 # Of a gist none of whose rows is archived every row would be asked about, but rows newer than any archived one are not.
@@ -100,10 +100,8 @@ def get_many(
     wanted, scores = list(ids), scores or {}
     if not wanted:
         return []
-    sql = _SELECT + " WHERE g.id IN (SELECT value FROM json_each(?))"
-    rows = conn.execute(sql, (id_table(wanted),)).fetchall()
-    found = {row[0]: _record(row, scores.get(row[0], 0.0)) for row in rows}
-    return [found[id_] for id_ in wanted if id_ in found]
+    rows = conn.execute(_SELECT, (id_table(wanted),))
+    return [_record(row, scores.get(row[0], 0.0)) for row in rows]
 
 
 def of_nodes(conn: sqlite3.Connection, given: Iterable[Node], scores: Mapping[int, float]) -> list[Gist]:
