@@ -58,17 +58,17 @@ def near(view: View, rows: RowFilter, center: tuple[float, ...], radius: float, 
     Rows whose text is the name of one of the things there are left out.
     """
     slots, distances = view.within(replace(rows, kinds=(*rows.kinds, int(Kind.ENTITY))), center, radius)
-    texts, ids = view.columns["text"], view.columns["id"]
+    texts = view.columns["text"][slots]
     is_thing = view.columns["kind"][slots] == Kind.ENTITY
-    things = slots[is_thing]
-    first = np.lexsort((ids[things], distances[is_thing]))[:most]
+    things = view.columns["id"][slots[is_thing]]
+    first = np.lexsort((things, distances[is_thing]))[:most]
     others = ~is_thing
     if len(things):
-        is_name = np.zeros(int(texts[slots].max()) + 1, dtype=bool)
-        is_name[texts[things]] = True
-        others &= ~is_name[texts[slots]]
+        is_name = np.zeros(int(texts.max()) + 1, dtype=bool)
+        is_name[texts[is_thing]] = True
+        others &= ~is_name[texts]
     said, more = _digest(view, slots[others], distances[others], most)
-    return Digest(said, more, tuple(ids[things[first]].tolist()), len(things) - len(first))
+    return Digest(said, more, tuple(things[first].tolist()), len(things) - len(first))
 
 
 def _digest(
