@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import PointStamped
+from geometry_msgs.msg import Point, PointStamped
 from robot_memory import msg
+from std_msgs.msg import Header
 
 from memory_node import graph
 from memory_node.errors import InvalidArgument
@@ -21,21 +22,28 @@ NS = 1_000_000_000
 _INT32 = 2**31 - 1
 _UINT32 = 2**32 - 1
 
+# Whether setters check what they are given: kept in each message, in Humble nowhere.
+_CHECKS = getattr(Time(), "_check_fields", None)
+M = TypeVar("M")
+
 ToMemoryFrame = Callable[[str, PointStamped], graph.Position]
 """Takes an argument's name and a point; returns it in the memory's frame, or raises InvalidArgument by that name."""
 
 
-def time_message(ns: int | None) -> Time:
-    """Return ns as Time; None, and what Time cannot hold, is 0."""
-    message = Time()
-    _set_time(message, ns)
+def _unset(kind: type[M]) -> M:
+    """A message whose every field is still to be set: a constructor makes each first, which is half of all the time."""
+    message = kind.__new__(kind)
+    if _CHECKS is not None:
+        message._check_fields = _CHECKS  # type: ignore[attr-defined]
     return message
 
 
-def _set_time(message: Time, ns: int | None) -> None:
+def time_message(ns: int | None) -> Time:
+    """Return ns as Time; None, and what Time cannot hold, is 0."""
+    message = _unset(Time)
     sec, nanosec = divmod(ns or 0, NS)
-    if abs(sec) <= _INT32:
-        message.sec, message.nanosec = sec, nanosec
+    message.sec, message.nanosec = (sec, nanosec) if abs(sec) <= _INT32 else (0, 0)
+    return message
 
 
 def stamp_ns(stamp: Time) -> int | None:
@@ -56,17 +64,18 @@ def count(value: int) -> int:
 
 def point_message(position: graph.Position | None, frame: str, stamp: int | None) -> PointStamped:
     """Return a position with frame and stamp; an unknown one is all zero, beside a flag that says so."""
-    message = PointStamped()
-    _set_point(message, position, frame, time_message(stamp))
+    return _point(position, frame, time_message(stamp))
+
+
+def _point(position: graph.Position | None, frame: str, stamp: Time) -> PointStamped:
+    """The same; its stamp is the message given, which another field may share."""
+    if position is None:
+        return PointStamped()
+    message, header, point = _unset(PointStamped), _unset(Header), _unset(Point)
+    message.header, message.point = header, point
+    header.frame_id, header.stamp = frame, stamp
+    point.x, point.y, point.z = map(float, position)
     return message
-
-
-def _set_point(message: PointStamped, position: graph.Position | None, frame: str, stamp: Time) -> None:
-    """Fill a position in; its stamp is the message given, which another field may share."""
-    if position is not None:
-        header, point = message.header, message.point
-        header.frame_id, header.stamp = frame, stamp
-        point.x, point.y, point.z = map(float, position)
 
 
 def parsed_metadata(argument: str, text: str) -> dict[str, Any] | None:
@@ -107,16 +116,14 @@ def filter_of(message: msg.Filter, to_memory_frame: ToMemoryFrame) -> graph.Filt
 
 def match_message(match: results.Match) -> msg.Match:
     """Return a Match."""
-    # A constructor makes every field anew before it takes the one that is given: filling them in takes half the time.
-    message = msg.Match()
+    message = _unset(msg.Match)
     message.kind, message.id, message.text, message.layer = match.kind, match.id, match.text or "", match.layer
-    _set_time(message.stamp, match.stamp)
-    _set_time(message.last_stamp, match.last_stamp)
+    message.stamp, message.last_stamp = time_message(match.stamp), time_message(match.last_stamp)
     message.repeats, message.stamp_source = count(match.repeats - 1), match.stamp_source
     message.position_source = match.position_source
-    if match.position is not None:
-        message.has_position, message.map_id = True, match.map_id
-        _set_point(message.position, match.position, match.frame, message.stamp)
+    message.has_position = match.position is not None
+    message.map_id = match.map_id if message.has_position else ""
+    message.position = _point(match.position, match.frame, message.stamp)
     message.confidence, message.score = float(match.confidence), float(match.score)
     message.similarity, message.lexical = number(match.similarity), number(match.lexical)
     message.importance, message.recency = float(match.importance), number(match.recency)
@@ -150,40 +157,37 @@ def episode_message(episode: graph.Episode) -> msg.Episode:
 
 def gist_message(gist: graph.Gist) -> msg.Gist:
     """Return a Gist."""
-    message = msg.Gist()
+    message = _unset(msg.Gist)
     message.id, message.text, message.layers = gist.id, gist.text, sorted(gist.layers)
-    _set_time(message.start, gist.start)
-    _set_time(message.end, gist.end)
+    message.start, message.end = time_message(gist.start), time_message(gist.end)
     message.observation_count, message.episode_id = count(gist.observation_count), gist.episode_id
     message.has_position = gist.position is not None
-    _set_point(message.position, gist.position, gist.frame, message.start)
+    message.position = _point(gist.position, gist.frame, message.start)
     message.radius, message.score = float(gist.radius), float(gist.score)
     return message
 
 
 def place_message(place: graph.Place | None) -> msg.Place:
     """Return a Place; None is an empty one."""
-    message = msg.Place()
     if place is None:
-        return message
+        return msg.Place()
+    message = _unset(msg.Place)
     message.position_source, message.label = place.position_source.label, place.label
     message.radius, message.confidence = float(place.radius), float(place.confidence)
     message.support, message.entity_id = count(place.support), place.entity_id
-    _set_time(message.first_seen, place.first_seen)
-    _set_time(message.last_seen, place.last_seen)
-    _set_point(message.position, place.position, place.frame, message.last_seen)
+    message.first_seen, message.last_seen = time_message(place.first_seen), time_message(place.last_seen)
+    message.position = _point(place.position, place.frame, message.last_seen)
     return message
 
 
 def entity_message(entity: graph.Entity) -> msg.Entity:
     """Return an Entity."""
-    message = msg.Entity()
+    message = _unset(msg.Entity)
     message.id, message.name, message.entity_type = entity.id, entity.name, entity.entity_type
     message.position_source = entity.position_source.label
     message.position_stddev = number(entity.position_stddev if entity.position is not None else None)
-    _set_time(message.first_seen, entity.first_seen)
-    _set_time(message.last_seen, entity.last_seen)
-    _set_point(message.position, entity.position, entity.frame, message.last_seen)
+    message.first_seen, message.last_seen = time_message(entity.first_seen), time_message(entity.last_seen)
+    message.position = _point(entity.position, entity.frame, message.last_seen)
     message.sightings, message.confidence = count(entity.sightings), float(entity.confidence)
     message.tentative, message.moved, message.missing = entity.tentative, entity.moved, entity.missing
     message.history = [place_message(place) for place in entity.history]
