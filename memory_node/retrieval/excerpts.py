@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
-from memory_node.retrieval.stems import WORD, stem_of
+from memory_node.retrieval.stems import stem_of
+from memory_node.retrieval.words import worth_looking_for
 
 LOOKED_AT = 20_000
 """Characters of a text that are looked through."""
@@ -138,7 +139,7 @@ def _worth_of_beginning(said: _Said, room: int) -> int:
 @lru_cache(maxsize=64)
 def _wanted(asked: str) -> tuple[frozenset[str], Sequence[re.Pattern[str]]]:
     """The stems of the words asked for, and the words that begin as one of them does: stems keep that."""
-    stems = frozenset(stem_of(word) for word in WORD.findall(_plain(asked))) - {""}
+    stems = frozenset(stem_of(word) for word in worth_looking_for(_plain(asked))) - {""}
     heads = {stem[:2] for stem in stems}
     return stems, [_beginning(head) for head in heads if head[:-1] not in heads]
 

@@ -92,12 +92,16 @@ def understand(conn: sqlite3.Connection, lexicon: Lexicon, text: str, count: int
     return lexicon.once(text, state, lambda: _understand(conn, lexicon, text, *state))
 
 
+def worth_looking_for(text: str) -> list[str]:
+    """The words of a question but for the most common ones, in small letters, each once; all where it has no others."""
+    words = list(dict.fromkeys(WORD.findall(text.lower())))
+    return [word for word in words if word not in _STOP] or words
+
+
 def _understand(
     conn: sqlite3.Connection, lexicon: Lexicon, text: str, count: int, total: int, epoch: int
 ) -> Query | None:
-    words = list(dict.fromkeys(WORD.findall(text.lower())))[:_LONGEST]
-    words = [word for word in words if word not in _STOP] or words
-    by_stem = {stem_of(word): word for word in words}
+    by_stem = {stem_of(word): word for word in worth_looking_for(text)[:_LONGEST]}
     by_stem.pop("", None)
     if not by_stem:
         return None

@@ -191,16 +191,21 @@ def told(head: str, things: Sequence[T], say: Callable[[T], Line], more: str = "
         say: puts a thing in a line.
         most: characters that are quoted of a thing where there is room.
     """
-    room = min(most, max(24, (LONGEST - 120) // max(len(things), 1) - 125))
     said = [say(thing) for thing in things[:MOST_LINES]]
-    while True:
-        lines = [line.within(room) for line in said]
-        over = len(head) + len(more) + sum(map(len, lines)) + 6 * len(lines) - LONGEST
-        if over <= 0 or room <= LEAST:
-            break
-        # Each gives up its share; where some texts are shorter than that it takes another turn.
-        room = max(LEAST, room - math.ceil(over / max(1, len(lines))))
+    around = sum(len(line.before) + len(line.after) + 6 for line in said)
+    room = _share(LONGEST - len(head) - len(more) - around, [len(line.text.text) for line in said])
+    lines = [line.within(max(LEAST, min(room, most))) for line in said]
     return listed(head, lines + [""] * (len(things) - len(lines)), more)
+
+
+def _share(room: int, lengths: Sequence[int]) -> int:
+    """Characters that each text may take of the room of all; what a shorter one leaves is the others'."""
+    for number, length in enumerate(sorted(lengths)):
+        share = room // (len(lengths) - number)
+        if length > share:
+            return share
+        room -= length
+    return room
 
 
 def left_over(more: int | None, advice: str, at_least: bool = False) -> str:

@@ -88,3 +88,22 @@ def test_what_was_tried_with_more_room_changes_nothing() -> None:
 def test_what_stands_inside_a_word_is_not_found() -> None:
     text = "word " * 50 + "monkey keyboard key " + "word " * 50
     assert excerpt(text, 40, "key").startswith("…key word")
+
+
+def test_the_most_common_words_of_a_question_draw_no_quote_to_them() -> None:
+    text = f"What for, who is it, the attic? {FILLER} a blue shelf by some wall; {FILLER}"
+    assert excerpt(text, 30, "what is it for, who has a blue shelf?").startswith("…a blue shelf by some wall")
+
+
+def test_long_texts_take_the_room_that_short_ones_leave() -> None:
+    def listed(texts: list[str]) -> list[str]:
+        lines = wording.told("10 matches", texts, lambda text: wording.Line('#1 "', Excerpt(text), '" at home'))
+        return lines.split("\n")
+
+    short, long = ["a mug"] * 8, ["a very long text " * 100] * 2
+    lines = listed([*short, *long])
+    assert all('"a mug"' in line for line in lines[1:9])
+    assert len(lines[9]) == len(lines[10]) + len("9") - len("10") > wording.QUOTED
+    lines = listed(long * 5)
+    assert wording.LONGEST - 40 < len("\n".join(lines)) <= wording.LONGEST + len(wording.ALL)
+    assert len({len(line) for line in lines[1:10]}) == 1
