@@ -126,7 +126,11 @@ class Settings:
 
     # meaning
     embed_batch_size: int = setting(
-        4, "Texts embedded in one go; small, so that a query never waits long.", unit="texts", low=1, high=512
+        4,
+        "Texts embedded in one go; for 10 s after a question one by one, so that the next does not wait long.",
+        unit="texts",
+        low=1,
+        high=512,
     )
     hnsw_m: int = setting(16, "Links of an HNSW element.", low=2, high=128)
     hnsw_ef_construction: int = setting(200, "HNSW candidates while building.", low=8, high=2000)

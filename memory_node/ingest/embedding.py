@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections import OrderedDict
@@ -33,6 +34,8 @@ _AHEAD = 8
 _TOGETHER, _GATHERED = 64, 0.1
 """Texts whose vectors are committed together, and the s after which those that are there are: a commit costs the
 other threads more than a few vectors do."""
+_ATTENTIVE = 10.0
+"""s after a question in which texts are embedded one by one: the next question waits for one at most."""
 _FIRST_RETRY, _LAST_RETRY = 0.5, 30.0
 QUESTION_PATIENCE = 2.0
 """s a question waits for the embedder to end the batch at hand; then words answer alone."""
@@ -47,11 +50,17 @@ class _Turns:
         self._state = threading.Condition()
         self._busy = False
         self._questions = 0
+        self._asked = -math.inf
+
+    def expects_questions(self) -> bool:
+        """Whether there was a question lately."""
+        return time.monotonic() - self._asked < _ATTENTIVE
 
     @contextmanager
     def question(self) -> Iterator[None]:
         """Raises EmbedderError when the call at hand does not end within QUESTION_PATIENCE."""
         with self._state:
+            self._asked = time.monotonic()
             self._questions += 1
             free = self._state.wait_for(lambda: not self._busy, QUESTION_PATIENCE)
             self._questions -= 1
@@ -82,7 +91,7 @@ class EmbeddingQueue:
 
     Args:
         split: divides a text into the parts that are embedded; the first stands for the whole.
-        batch_size: texts embedded in one go.
+        batch_size: texts embedded in one go while nobody asks.
         model: the embedder's, when its dimension is known already.
         on_model: called with the model once its dimension is known, before its first vector is written, and again
             once it is the active one.
@@ -267,10 +276,12 @@ class EmbeddingQueue:
         return rows
 
     def _embed_parts(self, parts: list[str]) -> NDArray[np.float32]:
-        chunks = []
-        for start in range(0, len(parts), self._batch_size):
+        chunks, start = [], 0
+        while start < len(parts):
             with self._turns.backlog():
-                chunks.append(self._embed(parts[start : start + self._batch_size]))
+                size = 1 if self._turns.expects_questions() else self._batch_size
+                chunks.append(self._embed(parts[start : start + size]))
+            start += size
         return np.concatenate(chunks)
 
     def _embed(self, batch: list[str]) -> NDArray[np.float32]:

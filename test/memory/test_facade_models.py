@@ -147,6 +147,23 @@ def test_vectors_of_many_small_batches_are_committed_together(
         assert {len(batch) for batch in embedder.calls} == {memory.settings.embed_batch_size}
 
 
+@pytest.mark.parametrize("attentive", [60.0, 0.0])
+def test_while_questions_come_texts_are_embedded_one_by_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, attentive: float
+) -> None:
+    """A question waits for the batch at hand."""
+    monkeypatch.setattr(embedding, "_ATTENTIVE", attentive)
+    embedder = WordEmbedder()
+    with Memory.open(tmp_path / "robot.db", embedder=embedder, clock=FakeClock()) as memory:
+        memory.semantic_search("a mug")
+        for i in range(40):
+            memory.record(f"view {i}", layer="scene")
+        memory.flush()
+        assert memory.wait_embedded(60.0) and memory.status().vectors == 40
+        views = [len(batch) for batch in embedder.calls if batch[0].startswith("view")]
+        assert max(views) == (1 if attentive else memory.settings.embed_batch_size)
+
+
 def test_an_embedder_that_fails_now_and_then_comes_to_the_end_of_its_backlog(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
