@@ -12,6 +12,10 @@ from dataclasses import dataclass
 
 from memory_node.graph import Kind
 
+LONGEST = 3600 * 1_000_000_000
+"""ns: the longest time that a row may stand for."""
+LATE = 32
+"""Rows of a layer that are looked through for its last reading; those stored in the time of a row came late."""
 _LAYERS = """
     SELECT id, name, (SELECT start_stamp FROM session WHERE id = ?) FROM layer
     WHERE internal = 1 AND (? OR name IN (SELECT value FROM json_each(?))) ORDER BY name"""
@@ -19,19 +23,16 @@ _BEGUN = """
     FROM node INDEXED BY node_layer_stamp WHERE layer_id = :layer AND stamp BETWEEN :oldest AND :at
     AND last_stamp >= :since AND session_id >= :session AND kind = :kind AND (value IS NOT NULL OR NOT :numbers)"""
 _FIRST = f"SELECT stamp, value {_BEGUN} ORDER BY stamp LIMIT 1"
-# The row that began last may hold a late reading, in the time of one that began up to LONGEST before it.
+# The rows that began last may be late readings, in the time of one that began before them.
 _LAST = f"""
-    WITH begun AS (SELECT stamp AS first, min(last_stamp, :at) AS last {_BEGUN} ORDER BY stamp DESC LIMIT 1)
-    SELECT id, text_id, value, ifnull(unit, ''), min(last_stamp, :at)
-    FROM begun CROSS JOIN node INDEXED BY node_layer_stamp
-    WHERE layer_id = :layer AND stamp BETWEEN max(:oldest, first - :longest) AND first AND last_stamp >= last
-    AND session_id >= :session AND kind = :kind AND (value IS NOT NULL OR NOT :numbers)
-    ORDER BY min(last_stamp, :at) DESC, stamp DESC, id DESC LIMIT 1"""
-_TEXT = "SELECT body FROM text WHERE id = ?"
+    WITH begun AS MATERIALIZED (
+        SELECT id, text_id, value, unit, stamp, min(last_stamp, :at) AS last {_BEGUN}
+        ORDER BY stamp DESC, id DESC LIMIT {LATE}
+    )
+    SELECT begun.id, ifnull(body, ''), value, ifnull(unit, ''), last
+    FROM begun LEFT JOIN text ON text.id = text_id ORDER BY last DESC, stamp DESC, begun.id DESC LIMIT 1"""
 _LEAST, _MOST = -(2**63), 2**63 - 1
 _DAY = 86_400_000_000_000
-LONGEST = 600 * 1_000_000_000
-"""ns: the longest time that a row may stand for. So much is looked through for the last reading."""
 
 
 @dataclass(frozen=True)
@@ -64,9 +65,7 @@ def latest(
         oldest = _LEAST if start is None else max(_LEAST, start - _DAY)
         row = conn.execute(_LAST, _bounds(layer, now, oldest, _LEAST, first_session, numbers=False)).fetchone()
         if row is not None:
-            id_, text_id, value, unit, stamp = row
-            body = conn.execute(_TEXT, (text_id,)).fetchone()
-            found.append(BodyLatest(name, id_, body[0] if body else "", value, unit, stamp))
+            found.append(BodyLatest(name, *row))
     return found
 
 
@@ -74,7 +73,7 @@ def _bounds(layer: int, at: int, oldest: int, since: int, session: int, numbers:
     """Which rows of a layer are looked through: begun from oldest to at, not over before since (all ns)."""
     return {
         "layer": layer, "at": at, "oldest": oldest, "since": since, "session": session, "numbers": numbers,
-        "kind": int(Kind.OBSERVATION), "longest": LONGEST,
+        "kind": int(Kind.OBSERVATION),
     }  # fmt: skip
 
 

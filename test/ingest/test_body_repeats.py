@@ -11,7 +11,7 @@ from support.fakes import SECOND, FakeClock
 from memory_node.graph import EVENTS_LAYER, Filter
 from memory_node.ingest.buffer import Entry, Repeat
 from memory_node.memory import Memory
-from memory_node.storage.body import LONGEST, values_before
+from memory_node.storage.body import LATE, LONGEST, values_before
 from memory_node.tools.results import BodyReading
 
 Open = Callable[[bool], Memory]
@@ -79,12 +79,12 @@ def test_what_differs_from_the_last_reading_is_a_row(open_memory: Open, clock: F
     assert len(set(rows)) == len(rows) - 1 and rows[4] == rows[5]
 
 
-def test_a_row_stands_for_ten_minutes_at_most(open_memory: Open, clock: FakeClock) -> None:
+def test_a_row_stands_for_an_hour_at_most(open_memory: Open, clock: FakeClock) -> None:
     memory = open_memory(True)
     live(memory, clock, *[50.0] * 400, every=30.0)
     assert reading(memory).age == 0.0
     lasted = [(row.repeats, row.last_stamp - row.stamp) for row in memory.nodes()]
-    assert lasted == [(21, LONGEST)] * 19 + [(1, 0)]
+    assert lasted == [(121, LONGEST)] * 3 + [(37, 36 * 30 * SECOND)]
 
 
 def test_a_folded_reading_is_fresh_until_it_is_stale(open_memory: Open, clock: FakeClock) -> None:
@@ -133,7 +133,7 @@ def test_the_latest_reading_is_that_of_the_newest_stamp_whatever_comes_late(
 ) -> None:
     memory = open_memory(fold)
     live(memory, clock, *[80.0] * 120)
-    for value, behind in ((20.0, 30.0), (30.0, 20.0), (20.0, 40.0)):
+    for value, behind in ((20.0, 30.0), (30.0, 20.0), *[(20.0 + i, 40.0 - i) for i in range(LATE - 3)]):
         late(memory, clock, value, behind)
     assert (reading(memory).value, reading(memory).age, reading(memory).change) == (80.0, 0.0, 0.0)
     live(memory, clock, 79.0)
