@@ -94,11 +94,6 @@ class Base:
         places = PlaceIndex(np.empty(0, dtype=np.int64), nowhere, nowhere)
         return cls(0, none, np.zeros(2, dtype=np.int32), none, none, {}, places)
 
-    @cached_property
-    def texts(self) -> int:
-        """Number of distinct texts."""
-        return int(np.count_nonzero(np.diff(self.starts[1:])))
-
     def nbytes(self) -> int:
         """Bytes of the orders."""
         arrays = (self.by_text, self.starts, self.by_start, self.by_end, *self.rare.values())
@@ -221,8 +216,16 @@ class View:
 
     @cached_property
     def texts(self) -> int:
-        """Number of distinct texts; each row of the tail counts as one more."""
-        return self.base.texts + int(np.count_nonzero(self.columns["died"][self.tail] > self.version))
+        """Number of distinct texts."""
+        texts, alive = self.columns["text"][: self.count], self.columns["died"][: self.count] > self.version
+        base, tail = slice(0, self.base.count), texts[self.base.count :][alive[self.base.count :]]
+        left = np.diff(self.base.starts)
+        if not alive[base].all():
+            left = left - np.bincount(texts[base][~alive[base]], minlength=len(left))
+        known = np.zeros(max(len(left), int(tail.max(initial=0)) + 1), dtype=bool)
+        known[: len(left)] = left > 0
+        known[tail] = True
+        return int(np.count_nonzero(known[1:]))  # 0 is none
 
     @property
     def tail(self) -> Slots:

@@ -152,6 +152,20 @@ def test_slots_of_ids_and_texts(filled: tuple[RowTable, Twin]) -> None:
     assert set(view.columns["id"][found].tolist()) == true
 
 
+def test_texts_are_counted_once_settled_or_not(filled: tuple[RowTable, Twin]) -> None:
+    table, twin = filled
+    assert table.view.texts == len({row["text"] for row in twin.rows.values()} - {0})
+    table, twin = RowTable(), Twin()
+    rows = random_rows(np.random.default_rng(1), np.arange(1, 31))
+    rows["text"] = np.arange(1, 31) // 2
+    for now, gone in ((rows, ()), ({}, (1, 2)), ({}, (3,)), ({name: values[:2] for name, values in rows.items()}, ())):
+        table.apply(now, gone)
+        twin.apply(now, gone)
+        for _ in range(2):
+            assert table.view.texts == len({row["text"] for row in twin.rows.values()} - {0})
+            table.settle()
+
+
 def test_a_view_never_changes_and_no_batch_is_half_seen() -> None:
     rng = np.random.default_rng(1)
     table = RowTable()
