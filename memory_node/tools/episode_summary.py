@@ -37,7 +37,7 @@ def episode_summary(
         told = [inner for episode in chosen for inner in _with_nested(conn, episode)]
         ids = {episode.id for episode in told}
         left = 0 if episode_id else len(set(named) - ids) if name else rows.count(conn, now) - len(ids)
-        found = tuple(told[:MOST])
+        found = tuple(_by_now(episode, now) for episode in told[:MOST])
     context.note_recall(episode.id for episode in found)
     if not found:
         about = f' named like "{shortened(name, 60)}"' if name else ""
@@ -76,6 +76,12 @@ def _ancestors(conn: sqlite3.Connection, episode: Episode) -> list[int]:
         outer = rows.get(conn, parent)
         parent = outer.parent_id if outer else NO_ID
     return above
+
+
+def _by_now(episode: Episode, now: int) -> Episode:
+    """An episode that began by now ends with now at the latest: the clock may have gone back since."""
+    is_over_later = episode.end is not None and episode.start <= now < episode.end
+    return episode._replace(end=now) if is_over_later else episode
 
 
 def _with_nested(conn: sqlite3.Connection, episode: Episode) -> list[Episode]:

@@ -15,6 +15,7 @@ from memory_node.tools import matches as as_matches
 from memory_node.tools import summaries
 from memory_node.tools.arguments import LONGEST_SPAN, checked_amount
 from memory_node.tools.body_status import latest_readings
+from memory_node.tools.by_now import gists_by_now, matches_by_now
 from memory_node.tools.context import ToolContext
 from memory_node.tools.results import BodyReading, ContextResult, Match
 from memory_node.tools.wording import Wording, bearing, duration, point, shortened
@@ -82,7 +83,7 @@ def _found(context: ToolContext, conn: sqlite3.Connection, pose: Pose | None, ra
     late = context.searcher.said_lately(replace(resolved, after=since), SHOWN)
     if pose is None:
         (recent,) = as_matches.of_digests(conn, late)
-        return _Found(recent=recent, more_recent=late.more)
+        return _Found(recent=matches_by_now(context, resolved, recent), more_recent=late.more)
     here = pose.position[:2]
     near = context.searcher.said_near(here, radius, SHOWN, resolved)
     nearby, recent = as_matches.of_digests(conn, near, late)
@@ -90,9 +91,9 @@ def _found(context: ToolContext, conn: sqlite3.Connection, pose: Pose | None, ra
     around = summaries.around(context, conn, here, radius, resolved)
     return _Found(
         entities=entities,
-        nearby=nearby,
-        recent=recent,
-        gists=tuple(gist_rows.get_many(conn, list(around)[:SHOWN])),
+        nearby=matches_by_now(context, resolved, nearby),
+        recent=matches_by_now(context, resolved, recent),
+        gists=gists_by_now(context, resolved, gist_rows.get_many(conn, list(around)[:SHOWN])),
         more=near.more_things + len(near.things) - len(entities) + near.more,
         more_recent=late.more,
         more_gists=max(0, len(around) - SHOWN),

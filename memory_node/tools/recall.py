@@ -20,6 +20,7 @@ from memory_node.tools import matches as as_matches
 from memory_node.tools import summaries as as_summaries
 from memory_node.tools.arguments import checked_limit, checked_query
 from memory_node.tools.asking import ask
+from memory_node.tools.by_now import gists_by_now, matches_by_now
 from memory_node.tools.context import ToolContext
 from memory_node.tools.locate import ALL, ALTERNATIVES, NAMES, SAME_PLACE, SHORT, Located
 from memory_node.tools.locate import find as find_places
@@ -148,8 +149,8 @@ def _found(
     matches, more = _matches(context, conn, about, told, asked)
     summaries = _summaries(context, conn, about, matches, place.place, asked)
     return _Found(
-        matches=tuple(map(as_matches.of_ranked, matches)),
-        gists=tuple(summaries[: asked.limit]),
+        matches=matches_by_now(context, asked.resolved, tuple(map(as_matches.of_ranked, matches))),
+        gists=gists_by_now(context, asked.resolved, summaries[: asked.limit]),
         entities=_entities(conn, told, place.things, context.until(asked.resolved)),
         more_matches=more._replace(at_least=more.at_least or cut),
         more_gists=_More(max(0, len(summaries) - asked.limit), cut),

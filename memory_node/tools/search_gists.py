@@ -9,6 +9,7 @@ from memory_node.tools import summaries
 from memory_node.tools.arguments import AHEAD, checked_limit, checked_query
 from memory_node.tools.asking import ask, best_parts
 from memory_node.tools.by_id import id_in
+from memory_node.tools.by_now import gists_by_now
 from memory_node.tools.context import ToolContext
 from memory_node.tools.matches import ranked_gists
 from memory_node.tools.results import SearchGistsResult
@@ -41,7 +42,7 @@ def search_gists(
             found = ranked_gists(conn, answers)
     else:
         found, message = _newest(context, resolved, filter.layers, limit + AHEAD), ""
-    gists = found[:limit]
+    gists = gists_by_now(context, resolved, found[:limit])
     context.note_recall(gist.id for gist in gists)
     about = f' for "{shortened(query, 80)}"' if query else ""
     if not gists:

@@ -11,6 +11,7 @@ from memory_node.tools import matches as as_matches
 from memory_node.tools.arguments import checked_limit, checked_query
 from memory_node.tools.asking import ask, best_parts, checked_vector
 from memory_node.tools.by_id import id_in
+from memory_node.tools.by_now import matches_by_now
 from memory_node.tools.context import ToolContext
 from memory_node.tools.results import SemanticSearchResult
 from memory_node.tools.wording import QUOTED, SHORT, WHOLE, Wording, counted, left_over, shortened, told
@@ -48,7 +49,7 @@ def semantic_search(
     resolved = context.resolve(filter, KINDS)
     plan = Plan()
     answers, message = ask(context, query, direction, resolved, limit + 1, plan, filter.layers)
-    matches = tuple(map(as_matches.of_ranked, answers[:limit]))
+    matches = matches_by_now(context, resolved, tuple(map(as_matches.of_ranked, answers[:limit])))
     context.note_recall(match.id for match in matches)
     about = f' for "{shortened(query, 80)}"' if query else ""
     if not matches:

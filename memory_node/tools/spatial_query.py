@@ -10,6 +10,7 @@ from memory_node.graph import Filter, Kind
 from memory_node.tools import matches as as_matches
 from memory_node.tools import summaries
 from memory_node.tools.arguments import AHEAD, checked_amount, checked_center, checked_limit
+from memory_node.tools.by_now import matches_by_now
 from memory_node.tools.context import ToolContext
 from memory_node.tools.results import Match, SpatialQueryResult
 from memory_node.tools.wording import Wording, counted, left_over, point, told
@@ -54,7 +55,7 @@ def spatial_query(
             told = _summaries(context, conn, resolved, filter, where, within)
             near = sorted([*near, *told], key=lambda pair: pair[1])
             more += max(0, len(near) - limit)
-        matches = as_matches.of_near(conn, near[:limit])
+        matches = matches_by_now(context, resolved, as_matches.of_near(conn, near[:limit]))
     context.note_recall(match.id for match in matches)
     around = f"within {within:.2f} m of {point(where)} {context.frame}"
     tail = left_over(more, "raise limit, or make the radius smaller", at_least)

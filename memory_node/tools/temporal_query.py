@@ -12,6 +12,7 @@ from memory_node.graph import Filter, Kind
 from memory_node.tools import matches as as_matches
 from memory_node.tools import summaries
 from memory_node.tools.arguments import AHEAD, LONGEST_SPAN, checked_limit
+from memory_node.tools.by_now import matches_by_now
 from memory_node.tools.context import ToolContext
 from memory_node.tools.results import Match, TemporalQueryResult
 from memory_node.tools.wording import Wording, counted, left_over, told
@@ -63,7 +64,7 @@ def temporal_query(
             matches = _in_order((*matches, *told), newest_first)
             more += max(0, len(matches) - limit)
             at_least = at_least or (more > 0 and context.searcher.beyond(wide, looked_at) != 0)
-    matches = matches[:limit]
+    matches = matches_by_now(context, window, matches[:limit])
     context.note_recall(match.id for match in matches)
     tail = left_over(more, "raise limit, or narrow the window", at_least)
     return TemporalQueryResult(text=_text(context, now, matches, newest_first, tail), matches=matches)

@@ -212,3 +212,77 @@ def test_minutes_beyond_all_time_are_all_time(memory: Memory) -> None:
     memory.record("old", layer="scene", stamp=0)
     memory.flush()
     assert [match.text for match in memory.get_current_context(recent_minutes=1e300).recent] == ["old"]
+
+
+@pytest.fixture
+def folded(open_memory: Callable[..., Memory], clock: FakeClock) -> Memory:
+    """A sentence and a cup, each one row of 08:00 to 08:30, and a summary of them; then the clock says 08:15."""
+    memory = open_memory(embedder=WordEmbedder(), fold_repeats=True)
+    clock.set(START)
+    episode = memory.start_episode("long round")
+    for second in range(0, 1801, 30):
+        clock.set(START + second)
+        memory.record("humming fridge", layer="scene", position=(0.0, 0.0, 0.0))
+        memory.record_detections([Detection("cup", 0.9, (1.0, 0.0, 0.0))], pose=(0.0, 0.0, 0.0, 0.0))
+    memory.end_episode(episode)
+    memory.flush()
+    clock.set(START + 900)
+    assert memory.check_clock() == "clock went back"
+    assert memory.wait_embedded()
+    memory.update_pose(Pose(clock.ns, (0.0, 0.0, 0.0), 0.0))
+    return memory
+
+
+def test_what_is_folded_is_told_until_now_at_most(folded: Memory, clock: FakeClock) -> None:
+    context = folded.get_current_context()
+    found = {
+        "temporal": folded.temporal_query(),
+        "spatial": folded.spatial_query((0.0, 0.0), 5.0),
+        "semantic": folded.semantic_search("humming fridge"),
+        "a thing": folded.semantic_search("cup"),
+        "by id": folded.semantic_search(f"#{folded.temporal_query().matches[0].id}"),
+        "things": folded.temporal_query(Filter(kinds=("entity",))),
+        "recall": folded.recall("humming fridge"),
+    }
+    spans = {name: {(m.stamp, m.last_stamp) for m in one.matches} for name, one in found.items()}
+    assert spans == dict.fromkeys(found, {(START * SECOND, clock.ns)})
+    assert {m.last_stamp for m in (*context.nearby, *context.recent)} == {clock.ns}
+    texts = [one.text for one in (*found.values(), context)]
+    assert not [text for text in texts if "in 15 min" in text]
+    assert all("0 s ago" in text for text in texts)
+
+
+def test_a_summary_is_told_until_now_at_most(folded: Memory, clock: FakeClock) -> None:
+    gists = {
+        "newest": folded.search_gists().gists,
+        "best": folded.search_gists("humming fridge").gists,
+        "around": folded.get_current_context().gists,
+        "recall": folded.recall("humming fridge").gists,
+    }
+    assert {name: [gist.end for gist in some] for name, some in gists.items()} == dict.fromkeys(gists, [clock.ns])
+    asked = folded.temporal_query(Filter(kinds=("gist",)))
+    assert [match.last_stamp for match in asked.matches] == [clock.ns]
+    texts = (folded.search_gists().text, folded.get_current_context().text, asked.text)
+    assert not [text for text in texts if "in 15 min" in text]
+
+
+def test_an_episode_is_told_until_now_at_most(folded: Memory, clock: FakeClock) -> None:
+    found = folded.episode_summary()
+    assert [(one.start, one.end) for one in found.episodes] == [(START * SECOND, clock.ns)]
+    assert "0 s ago" in found.text and "took 15 min" in found.text
+
+
+def test_what_is_folded_is_told_whole_where_a_later_time_is_asked_for(folded: Memory) -> None:
+    later = Filter(time_before="2026-03-04T09:00:00")
+    for found in (folded.temporal_query(later), folded.semantic_search("humming fridge", filter=later)):
+        assert {match.last_stamp for match in found.matches} == {(START + 1800) * SECOND}
+
+
+def test_a_thing_is_a_match_where_it_was_by_now(moved: Memory) -> None:
+    for found in (
+        moved.semantic_search("cup", filter=Filter(kinds=("entity",))),
+        moved.temporal_query(Filter(kinds=("entity",))),
+    ):
+        assert [(match.last_stamp, match.position) for match in found.matches] == [
+            ((START + 600) * SECOND, (1.0, 0.0, 0.0))
+        ]
