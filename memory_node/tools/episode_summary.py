@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import replace
 
 from memory_node.errors import InvalidArgument
 from memory_node.graph import NO_ID, Episode
@@ -81,7 +82,7 @@ def _ancestors(conn: sqlite3.Connection, episode: Episode) -> list[int]:
 def _by_now(episode: Episode, now: int) -> Episode:
     """An episode that began by now ends with now at the latest: the clock may have gone back since."""
     is_over_later = episode.end is not None and episode.start <= now < episode.end
-    return episode._replace(end=now) if is_over_later else episode
+    return replace(episode, end=now) if is_over_later else episode
 
 
 def _with_nested(conn: sqlite3.Connection, episode: Episode) -> list[Episode]:
