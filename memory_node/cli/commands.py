@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 from typing import Any, TextIO
 
-from memory_node.errors import InvalidArgument
+from memory_node.errors import InvalidArgument, MemoryNodeError
 from memory_node.graph import Node
 from memory_node.memory import Memory
 from memory_node.models.loading import local_embedder
@@ -21,6 +21,7 @@ from memory_node.tools import catalogue
 Command = Callable[[argparse.Namespace], int]
 
 _PAGE = 1000
+_REFUSED = "Error: "  # how call_tool's answer begins when it is none
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 
 
@@ -43,7 +44,10 @@ def query(args: argparse.Namespace) -> int:
     if embedder is not None:
         embedder.wait(120.0)
     with Memory.open(args.db, embedder=embedder, read_only=True) as memory:
-        print(memory.call_tool(args.tool, arguments))
+        answer = memory.call_tool(args.tool, arguments)
+    if answer.startswith(_REFUSED):
+        raise MemoryNodeError(answer.removeprefix(_REFUSED))
+    print(answer)
     return 0
 
 
