@@ -24,8 +24,8 @@ class _Held(Generic[T]):
 class Gate(Generic[T]):
     """Holds the newest message of a layer back until it may pass. Not thread-safe: the intake's lock covers it.
 
-    All times are those of the node's clock at which messages arrived (ns): stamps may stand still, run slowly, or be
-    of two senders that disagree.
+    All times are those of one clock at which messages arrived (ns), the node's while nobody sets that to and fro:
+    stamps may stand still, run slowly, or be of two senders that disagree.
 
     Attributes:
         thinned: messages passed over for a newer one.

@@ -96,12 +96,14 @@ class Intake:
         self._steady = steady
         self._decode = decode
         self._queues: dict[str, deque[Arrival]] = {name: deque() for name in self.layers}
-        self._gates: dict[str, Gate[Arrival]] = {name: Gate(layer) for name, layer in self.layers.items()}
+        self._gates: dict[str, Gate[Arrival]] = {}
+        self._renew_gates()
         self._aside: dict[str, deque[Arrival]] = {name: deque() for name in self.layers}
         self._fired: deque[str] = deque()
         self._waiting = self._late = self._number = self._epoch = 0
         self._worked_epoch = self._forgotten_epoch = 0
         self._last_seen = 0
+        self._is_torn = False  # two clocks quarrel, and gates go by the steady clock
         self._reported: dict[str, dict[str, int]] = {name: {} for name in self.layers}
         self._arrived = threading.Condition()
         self._work = threading.RLock()
@@ -238,7 +240,7 @@ class Intake:
                     self._deliver(late, patient=True)
         while (arrival := self._next()) is not None:
             self._admit(arrival)
-        now = self._clock.now_ns()
+        now = self._steady() if self._is_torn else self._clock.now_ns()
         for name, gate in self._gates.items():
             if (held := gate.due(now, not self.auto_store)) is not None:
                 self._deliver(held, patient=True)
@@ -256,6 +258,10 @@ class Intake:
             log.warning("%s: a new session begins, poses and transforms of the old one are forgotten", reason)
         if reason or (went_back and not self._sink.has_two_clocks):
             self._resolver.reset()
+        if self._is_torn != self._sink.has_two_clocks:
+            self._leave_gates()
+            self._is_torn = not self._is_torn
+            self._renew_gates()
 
     def _next(self) -> Arrival | None:
         """The next message: of the oldest clock, poses first, then in the order of arrival."""
@@ -291,7 +297,8 @@ class Intake:
                 name, f"stamps are not usable ({arrival.stamped.source}), using the time of arrival", again=False
             )
         gate = self._gates[name]
-        passing = gate.offer(arrival, arrival.received, not self.auto_store)
+        when = arrival.arrived if self._is_torn else arrival.received
+        passing = gate.offer(arrival, when, not self.auto_store)
         self._take_thinned(name, gate)
         for passed in passing:
             self._deliver(passed, patient=True)
@@ -299,13 +306,13 @@ class Intake:
     def _change_epoch(self, epoch: int) -> None:
         """The clock went back: what was held belongs to the old time and passes first.
 
-        Where two clocks quarrel no time is over: what waits for its transform goes on waiting.
+        Where two clocks quarrel no time is over: what waits for its transform or its turn goes on waiting.
         """
         self._worked_epoch = epoch
         if not self._sink.has_two_clocks:
             self._deliver_aside()
-        self._leave_gates()
-        self._gates = {name: Gate(layer) for name, layer in self.layers.items()}
+            self._leave_gates()
+            self._renew_gates()
         self._look_at_clock()
         self._delivery.reset()
 
@@ -313,6 +320,9 @@ class Intake:
         for name in self._aside:
             while (late := self._take_aside(name)) is not None:
                 self._deliver(late, patient=False)
+
+    def _renew_gates(self) -> None:
+        self._gates = {name: Gate(layer) for name, layer in self.layers.items()}
 
     def _leave_gates(self) -> None:
         for name, gate in self._gates.items():

@@ -9,8 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 from support import ros_messages as ros
+from support.fakes import FakeClock
 from support.intake_bench import BATTERY, DETECTIONS, Bench, body, scene
 
+from memory_node.ingest import clockwatch
+from memory_node.ingest.clockwatch import TICKING
 from memory_node.ingest.layers import LayerSettings
 from memory_node.ingest.stamps import NS
 
@@ -81,6 +84,31 @@ def test_f5_strange_stamps_neither_starve_a_layer_nor_flood_it(stamp_at: Callabl
     assert 118 <= bench.intake.counts["detections"].taken <= 121
     seen = [int(detections[0].label.split()[1]) for detections, _, _ in bench.sink.looks]
     assert all(0 < b - a <= 30 for a, b in zip(seen, seen[1:], strict=False)), "spread over the whole minute"
+
+
+@pytest.mark.parametrize("more", [{}, {"trigger": "2 Hz"}])
+def test_two_clocks_that_quarrel_do_not_flood_a_layer(monkeypatch: pytest.MonkeyPatch, more: dict[str, Any]) -> None:
+    steady = FakeClock()
+    monkeypatch.setattr(clockwatch, "_since_boot", steady.now_ns)
+    bench = Bench(scene(max_rate_hz=2.0, **more), steady=steady.now_ns, clock_kind=TICKING)
+
+    def frames(seconds: int, step: Callable[[int], float]) -> int:
+        """Texts stored of 30 a second, while the clock steps so far (s) before each."""
+        before = len(bench.texts)
+        for number in range(30 * seconds):
+            bench.clock.advance(step(number))
+            steady.advance(1 / 30)
+            bench.say(f"frame {number}")
+            bench.intake.work()
+        return len(bench.texts) - before
+
+    assert frames(10, lambda number: 1 / 30) in (19, 20, 21)
+    assert frames(10, lambda number: -4000.0 if number % 2 else 4000.0) <= 20 + 5, "5: each clock's first, and jumps"
+    assert frames(10, lambda number: -4000.0 if number % 2 else 4000.0) in (19, 20, 21)
+    steady.advance(6.0)
+    bench.intake.work()
+    assert not bench.sink.has_two_clocks
+    assert frames(10, lambda number: 1 / 30) in (19, 20, 21)
 
 
 def test_without_a_limit_a_clock_that_is_set_back_a_little_holds_nothing() -> None:
