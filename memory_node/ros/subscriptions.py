@@ -158,10 +158,15 @@ class Subscriptions:
         offered = sorted({offer.topic_type for offer in offers})
         wanted = feed.layer.type or _discovered(feed.type_name, offered)
         qualities = [offer.qos_profile for offer in offers]
-        problem = self._type_problem(feed, wanted, offered) or self._quality_problem(feed, qualities)
+        problem = self._type_problem(feed, wanted, offered)
         reliable = self._reliable(feed, [quality.reliability for quality in qualities])
-        if wanted and (feed.subscription is None or reliable != feed.reliable or wanted != feed.type_name):
-            problem = self._subscribe(feed, wanted, reliable) or problem
+        if offered and wanted not in offered:
+            # Nothing can come, and a process can't hear one topic as two types: another layer may name the right one.
+            self._drop(feed)
+        elif wanted and (feed.subscription is None or reliable != feed.reliable or wanted != feed.type_name):
+            failed = self._subscribe(feed, wanted, reliable)
+            problem = problem or failed
+        problem = problem or self._quality_problem(feed, qualities)
         # Set once, when all is known: others read it meanwhile.
         feed.problem = problem
         if problem and problem not in feed.told:
@@ -207,14 +212,17 @@ class Subscriptions:
         feed.type_name, feed.reliable = type_name, reliable
         policy = ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT
         durability = _DURABILITY[feed.layer.durability]
-        feed.subscription = self._listener.node.create_subscription(
-            message_type,
-            feed.topic,
-            _taking(feed, type_name),
-            QoSProfile(depth=feed.layer.depth, reliability=policy, durability=durability),
-            event_callbacks=SubscriptionEventCallbacks(incompatible_qos=lambda event: self.refresh()),
-            raw=True,
-        )
+        try:
+            feed.subscription = self._listener.node.create_subscription(
+                message_type,
+                feed.topic,
+                _taking(feed, type_name),
+                QoSProfile(depth=feed.layer.depth, reliability=policy, durability=durability),
+                event_callbacks=SubscriptionEventCallbacks(incompatible_qos=lambda event: self.refresh()),
+                raw=True,
+            )
+        except RuntimeError as error:  # another layer hears it as another type; rclpy's RCLError
+            return f"cannot listen to {feed.topic} as {type_name}: {str(error).partition(', at ')[0]}"
         return ""
 
     def _drop(self, feed: Feed) -> None:

@@ -33,6 +33,36 @@ def test_f6_a_name_that_a_remap_gave_is_not_remapped_again(tmp_path: Path, type_
         assert (status.topic, status.type, status.problem) == ("/back", STRING, "")
 
 
+@pytest.mark.parametrize("layers", [["scene", "wrong", "other"], ["wrong", "scene", "other"]])
+@pytest.mark.parametrize("type_name", ["", STRING])
+def test_f17_layers_of_one_topic_with_two_types_do_not_end_the_listening_of_others(
+    tmp_path: Path, layers: list[str], type_name: str
+) -> None:
+    parameters = {
+        "layers": layers,
+        "scene": layer("/scene", type_name),
+        "wrong": layer("/scene", "std_msgs/msg/Bool"),
+        "other": layer("/other"),
+    }
+    with node_here(tmp_path, parameters), peer() as other:
+        other.publish("/scene", String(data="a red chair"))
+        other.publish("/other", String(data="a blue chair"))
+        assert {row.text for row in other.wait_rows(2)} == {"a red chair", "a blue chair"}
+        told = "/scene is published as std_msgs/msg/String, not as std_msgs/msg/Bool"
+        wait_until(lambda: other.layer("wrong").problem == told, "both types")
+        assert (other.layer("scene").problem, other.layer("other").problem) == ("", "")
+
+
+def test_f17_a_topic_that_the_node_knows_as_another_type_is_told_without_a_publisher(tmp_path: Path) -> None:
+    parameters = {
+        "layers": ["scene", "wrong"],
+        "scene": layer("/scene", STRING),
+        "wrong": layer("/scene", "std_msgs/msg/Bool"),
+    }
+    with node_here(tmp_path, parameters), peer() as other:
+        wait_until(lambda: other.layer("wrong").problem.startswith("cannot listen to /scene as std_msgs/msg/Bool"), "")
+
+
 def found(name: str, message: str, level: bytes = DiagnosticStatus.WARN) -> DiagnosticStatus:
     return DiagnosticStatus(name=name, message=message, level=level)
 
