@@ -139,7 +139,7 @@ class StaticMounts:
                     f"sensor_frames.{frame}",
                     f"got {list(numbers)}, allowed are [x, y, z, roll, pitch, yaw], six numbers in m and rad",
                 )
-            self._mounts[frame.lstrip("/")] = Transform.of(*numbers)
+            self._mounts[frame] = Transform.of(*numbers)
 
     def transform(self, frame: str, stamp: int, pose: Pose | None, hold: float = 0.0) -> Transform | None:
         """See FrameResolver. A sensor on the base needs a pose with a heading, one of the stamp or hardly older."""

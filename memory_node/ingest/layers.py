@@ -9,6 +9,7 @@ from typing import Any
 
 from memory_node.config import NAME, SettingSpec, checked, setting, table_of
 from memory_node.errors import InvalidArgument, shown
+from memory_node.ingest.association import normalise_label
 
 TOPIC_FORM = (
     """a topic's name such as "/camera/found": letters, digits and _, no part beginning with a digit; """
@@ -122,7 +123,7 @@ class LayerSettings:
                 raise InvalidArgument(f"{self.name}.fields", f"got {shown(path)}, {allowed}")
         seen: set[str] = set()
         for rule in self.label_map:
-            source = _pair(rule)[0]
+            source = normalise_label(_pair(rule)[0])
             if ":" not in rule:
                 raise InvalidArgument(f"{self.name}.label_map", f'got {shown(rule)}, allowed is "from: to"')
             if source in seen:

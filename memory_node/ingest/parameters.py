@@ -205,13 +205,12 @@ def read(given: Mapping[str, Any]) -> Parameters:
         if layer.is_internal_state and layer.type in DETECTION_TYPES and not layer.fields:
             raise InvalidArgument(f"{layer.name}.is_internal_state", f"got True, allowed is false: {NOT_INTERNAL}")
         _check_effects(layer)
-    mounts = {frame: _numbers(f"{MOUNTS}.{frame}", v) for frame, v in _group(given, MOUNTS).items()}
-    for frame in (settings.frame, values["base_frame"]):
-        if frame in mounts:
-            raise InvalidArgument(f"{MOUNTS}.{frame}", f"got {mounts[frame]}, it has no effect here: no sensor's frame")
+    if values["base_frame"] == settings.frame:
+        raise InvalidArgument("base_frame", f"got {settings.frame!r}, allowed is another frame than that of positions")
+    mounts = _mounts(given, (settings.frame, values["base_frame"]))
     StaticMounts(settings.frame, values["base_frame"], mounts)
     known = set(table) | {f"{name}.{key}" for name, group in groups.items() for key in group}
-    known |= {f"{MOUNTS}.{frame}" for frame in mounts}
+    known |= {name for name in given if name.startswith(f"{MOUNTS}.")}
     likely = sorted(known | {f"{name}.{key}" for name in names for key in layer_table()})
     unread = {name: next(iter(difflib.get_close_matches(name, likely, 1)), "") for name in given if name not in known}
     return Parameters(values, settings, (*_odometry(values), *layers), mounts, unread)
@@ -289,6 +288,22 @@ def _numbers(name: str, value: Any) -> list[float]:
         far = f"allowed are {_MOUNT}, six numbers in m and rad of at most {_FARTHEST:g}"
         raise InvalidArgument(name, f"got {shown(value)}, {far}")
     return numbers
+
+
+def _mounts(given: Mapping[str, Any], others: tuple[str, ...]) -> dict[str, list[float]]:
+    """The mounts by frame, without the leading / that headers lose too; others: frames that no sensor can have."""
+    mounts: dict[str, list[float]] = {}
+    for name, value in _group(given, MOUNTS).items():
+        parameter, frame = f"{MOUNTS}.{name}", name.lstrip("/")
+        numbers = _numbers(parameter, value)
+        if not FRAME.fits(frame):
+            raise InvalidArgument(parameter, f"got {shown(frame)}, allowed is {FRAME.words}")
+        if frame in others:
+            raise InvalidArgument(parameter, f"got {numbers}, it has no effect here: no sensor's frame")
+        if frame in mounts:
+            raise InvalidArgument(parameter, f"got {numbers}, allowed is one mount of each frame")
+        mounts[frame] = numbers
+    return mounts
 
 
 def _odometry(values: Mapping[str, Any]) -> list[LayerSettings]:

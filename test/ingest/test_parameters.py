@@ -103,6 +103,7 @@ def test_f15_empty_lists_are_unset(empty: Any) -> None:
             for rules, said in (
                 (["tv"], "'tv', allowed is \"from: to\""),
                 (["62: tv", "62: dog"], "two rules for '62', allowed is one of each label"),
+                (["Fire_Truck: car", "fire truck: van"], "two rules for 'fire truck', allowed is one of each label"),
             )
         ),
         ({"layers": ["a"], "a.topic": "/a", "a.type": "a/msg/1B"}, "a.type: got 'a/msg/1B', allowed is \"package/msg"),
@@ -127,6 +128,19 @@ def test_f15_empty_lists_are_unset(empty: Any) -> None:
         ({"sensor_frames.cam": [1e308] * 6}, "sensor_frames.cam: got [1e+308, 1e+308"),
         ({"sensor_frames.base_link": [1.0] * 6}, "sensor_frames.base_link: got [1.0, 1.0, 1.0, 1.0, 1.0, 1.0], it has"),
         ({"sensor_frames.map": [1.0] * 6}, "sensor_frames.map: got [1.0, 1.0, 1.0, 1.0, 1.0, 1.0], it has no effect"),
+        *(
+            ({f"sensor_frames.{name}": [1.0] * 6}, f"sensor_frames.{name}: got {said}")
+            for name, said in (
+                ("/base_link", "[1.0, 1.0, 1.0, 1.0, 1.0, 1.0], it has no effect here"),
+                ("//map", "[1.0, 1.0, 1.0, 1.0, 1.0, 1.0], it has no effect here"),
+                *((wrong, f"{wrong.lstrip('/')!r}, allowed is a frame's name") for wrong in ("", "/", " map", "cam ")),
+            )
+        ),
+        (
+            {"sensor_frames.cam": [1.0] * 6, "sensor_frames./cam": [2.0] * 6},
+            "sensor_frames./cam: got [2.0, 2.0, 2.0, 2.0, 2.0, 2.0], allowed is one mount of each frame",
+        ),
+        ({"base_frame": "map"}, "base_frame: got 'map', allowed is another frame than that of positions"),
         ({"sensor_frames.cam": [1.0, 2.0]}, "sensor_frames.cam: got [1.0, 2.0], allowed are [x, y, z, roll, pitch"),
         (
             {"layers": ["a"], "a.topic": "/a", "a.type": DETECTIONS, "a.is_internal_state": True},
