@@ -4,8 +4,8 @@
 of absent things of the vocabulary's own kinds and finds 66 % of other names, 75 % where only the word asked for is
 unknown; of the names of naming_held_out.py, on which it was chosen, 87 % and 58 % (0.55: 70 % and 63 %, 0.65: 92 % and
 45 %). Names that `concepts` has don't depend on it. `sentence` and `strict`: of 60 sentences that do not have a thing's
-names, the most alike is below 0.45 for 98 % of things, and below 0.60 for 99.9 %. `named` only shuts out what is plainly
-of another thing: texts that have a name of the thing have cosines from 0.19 on.
+names, the most alike is below 0.45 for 98 % of things, and below 0.60 for 99.9 %. `named` only shuts out what is
+plainly of another thing: texts that have a name of the thing have cosines from 0.19 on.
 """
 
 from __future__ import annotations
