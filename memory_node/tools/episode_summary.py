@@ -35,7 +35,7 @@ def episode_summary(
     with context.db.read() as conn:
         named = rows.find(conn, name, now) if name else []
         chosen = _chosen(conn, episode_id, named, last) if episode_id or name else rows.last(conn, last, now)
-        told = [inner for episode in chosen for inner in _with_nested(conn, episode)]
+        told = [inner for episode in chosen for inner in _with_nested(conn, episode, now)]
         ids = {episode.id for episode in told}
         left = 0 if episode_id else len(set(named) - ids) if name else rows.count(conn, now) - len(ids)
         found = tuple(_by_now(episode, now) for episode in told[:MOST])
@@ -85,9 +85,10 @@ def _by_now(episode: Episode, now: int) -> Episode:
     return replace(episode, end=now) if is_over_later else episode
 
 
-def _with_nested(conn: sqlite3.Connection, episode: Episode) -> list[Episode]:
-    nested = [inner for child in rows.children(conn, episode.id) for inner in _with_nested(conn, child)]
-    return [episode, *nested]
+def _with_nested(conn: sqlite3.Connection, episode: Episode, now: int) -> list[Episode]:
+    """An episode and those in it; of one that began by now those that did, too."""
+    children = [child for child in rows.children(conn, episode.id) if child.start <= now or episode.start > now]
+    return [episode, *(inner for child in children for inner in _with_nested(conn, child, now))]
 
 
 def _text(context: ToolContext, found: tuple[Episode, ...], chosen: int, left: str) -> str:

@@ -272,6 +272,21 @@ def test_an_episode_is_told_until_now_at_most(folded: Memory, clock: FakeClock) 
     assert "0 s ago" in found.text and "took 15 min" in found.text
 
 
+def test_what_began_later_inside_an_episode_is_not_told(open_memory: Callable[..., Memory], clock: FakeClock) -> None:
+    memory = open_memory()
+    outer = memory.start_episode("outer")
+    clock.advance(600)
+    inner = memory.start_episode("inner")
+    clock.advance(10)
+    memory.end_episode(inner)
+    memory.end_episode(outer)
+    clock.advance(-300)
+    memory.check_clock()
+    for found in (memory.episode_summary(), memory.episode_summary(outer), memory.episode_summary(task_name="outer")):
+        assert [episode.name for episode in found.episodes] == ["outer"] and "more" not in found.text
+    assert [episode.name for episode in memory.episode_summary(inner).episodes] == ["inner"]
+
+
 def test_what_is_folded_is_told_whole_where_a_later_time_is_asked_for(folded: Memory) -> None:
     later = Filter(time_before="2026-03-04T09:00:00")
     for found in (folded.temporal_query(later), folded.semantic_search("humming fridge", filter=later)):
