@@ -127,6 +127,7 @@ def move(tx: Transaction, table: EntityTable, old: EntityState, new: EntityState
         old.moved = True
     old.position, old.source, old.weight, old.stddev = new.position, new.source, new.weight, new.stddev
     (old.session_id, old.last_seen), old.confidence = new.newest, new.confidence
+    old.first_seen = min(old.first_seen, new.first_seen)  # where the clock went back between
     old.sightings += new.sightings
     old.missing, old.missed = False, 0
     old.track_id, old.track_stamp = new.track_id, new.track_stamp

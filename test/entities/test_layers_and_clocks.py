@@ -100,7 +100,7 @@ def test_f1_what_moved_is_where_it_was_seen_last_whatever_the_clock_said(
     cup = next(entity for entity in scene.known() if entity.name == "cup")
     assert (cup.position, cup.moved, cup.missing, cup.sightings) == (pytest.approx(B), True, False, 6)
     assert [place.position for place in cup.history] == [pytest.approx(A)]
-    assert cup.last_seen == 103_000_000_000
+    assert (cup.first_seen, cup.last_seen) == (101_000_000_000, 103_000_000_000)
 
 
 def test_f1_the_place_that_it_left_last_comes_first_whatever_the_clock_said(scene: Scene) -> None:
