@@ -54,7 +54,7 @@ class BackgroundEmbedder:
     def embed(self, texts: list[str]) -> NDArray[np.float32]:
         """Return vectors, shape (len(texts), dim); raise EmbedderError while there is no model."""
         if self._embedder is None:
-            raise EmbedderError(f"model {self.name}: " + (self.error or "still loading"))
+            raise EmbedderError(self.error or f"model {self.name}: still loading")
         return self._embedder.embed(texts)
 
     def wait(self, timeout: float | None = None) -> bool:
@@ -88,6 +88,8 @@ class BackgroundEmbedder:
             embedder = self._load()
         except Exception as error:
             message = str(error) or type(error).__name__
+            if not message.startswith("model "):  # those of a folder or a package name it themselves
+                message = f"model {self.name}: {message}"
             if message != self.error:
                 log.warning("no embedder, answers are by words only: %s", message)
             self.error = message

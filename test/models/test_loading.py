@@ -48,7 +48,17 @@ def test_a_load_that_fails_is_told_with_its_cause() -> None:
     embedder = BackgroundEmbedder(load, name="x")
     assert not embedder.wait(10.0)
     assert embedder.state == "failed"
-    with pytest.raises(EmbedderError, match="no such folder"):
+    with pytest.raises(EmbedderError, match="^model /opt/x: no such folder$"):
+        embedder.embed([TOGETHER])
+
+
+def test_a_load_that_fails_without_naming_the_model_is_told_with_its_name() -> None:
+    def load() -> WordEmbedder:
+        raise OSError("disk gone")
+
+    embedder = BackgroundEmbedder(load, name="x")
+    assert not embedder.wait(10.0)
+    with pytest.raises(EmbedderError, match="^model x: disk gone$"):
         embedder.embed([TOGETHER])
 
 
