@@ -30,10 +30,12 @@ class Findings:
 
     Attributes:
         query: the words that are searched for, of which the vector is.
+        by_graph: whether vectors were found by a graph, which may miss one.
     """
 
     def __init__(self, query: str) -> None:
         self.query = query
+        self.by_graph = False
         self._searched: tuple[VectorIndex, VectorView] | None = None
         self._nearest: tuple[int, Found] | None = None
         self._matching: tuple[int, NDArray[np.int64]] | None = None

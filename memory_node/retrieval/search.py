@@ -117,6 +117,7 @@ class Searcher:
                 else:
                     found = index.find(view, vector, wanted, allowed)
             plan.paths.append(found.path)
+            seen.by_graph |= found.path == "graph"
             plan.compared += found.compared
             with plan.stage("group"):
                 slots = found.slots[found.similarities >= least]
@@ -183,11 +184,13 @@ class Searcher:
     def has_compared_all(self, conn: sqlite3.Connection, seen: Findings) -> bool:
         """Whether `meaning` looked at the vectors of all texts that conn knows: none waits for its vector or the index.
 
+        A graph does not look at all of them.
+
         Args:
             seen: what `meaning` was given.
         """
         index, model = self._projections.vectors, self.model
-        if model is None or self._projections.watermark < meta.revision(conn):
+        if seen.by_graph or model is None or self._projections.watermark < meta.revision(conn):
             return False
         return seen.view(index) is index.view and not texts.are_waiting(conn, model.id)
 

@@ -12,6 +12,7 @@ from support.fakes import FakeClock, WordEmbedder
 
 from memory_node.config import Settings
 from memory_node.graph import Kind
+from memory_node.index import vectors as index_vectors
 from memory_node.memory import Memory
 from memory_node.retrieval.candidates import Asked
 from memory_node.retrieval.filters import Resolved
@@ -75,6 +76,19 @@ def test_words_are_not_searched_where_the_best_by_meaning_say_them_all(world: Wo
     world.add("mop number 417 has gone", stamp=950.0)
     world.settled()
     assert answers(world, "a lamp nobody knows 417", resolved, 3, Settings())[1] is True
+
+
+def test_a_text_that_the_graph_misses_is_found_by_its_words(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index_vectors, "EXACT_BELOW", 100)
+    monkeypatch.setattr(index_vectors, "GRAPH_COST", 0.01)
+    furnished(world)
+    query = "a red mug in the kitchen"
+    index, graph = world.projections.vectors, world.projections.vectors._graph
+    best = index.find(index.view, world.embedder.embed([query])[0], 1)
+    assert best.path == "graph" and best.similarities[0] > 0.999 and graph is not None
+    graph.delete(index.view.columns["id"][best.slots])
+    (found,), _ = answers(world, query, world.resolved(kinds=KINDS), 1, Settings())
+    assert world.rows[found[0]].text == query
 
 
 class GatedEmbedder(WordEmbedder):
