@@ -145,6 +145,23 @@ def test_label_map_compares_labels_as_entities_do() -> None:
     assert [d.label for d in unnamed.detections] == ["thing"]
 
 
+@pytest.mark.parametrize("label", ["x" * 257, "cup\u200b", "\u202epuc"])
+def test_a_label_that_the_memory_could_not_hold_is_left_out_with_the_reason(label: str) -> None:
+    percept = read("robot_memory/msg/DetectionArray", ros.own_array(1.0, "map", ros.own(label), ros.own("cup")))
+    assert [d.label for d in percept.detections] == ["cup"]
+    assert percept.skipped == ("label too long or not printable",)
+
+
+def test_a_label_of_several_lines_is_one_of_several_words() -> None:
+    percept = read("robot_memory/msg/DetectionArray", ros.own_array(1.0, "map", ros.own("fire\nextinguisher\t")))
+    assert [d.label for d in percept.detections] == ["fire extinguisher"] and percept.skipped == ()
+
+
+def test_a_confidence_that_rounding_took_below_zero_is_zero() -> None:
+    percept = read("robot_memory/msg/DetectionArray", ros.own_array(1.0, "map", ros.own("cup", -0.0005)))
+    assert percept.detections == (Detection("cup", 0.0),) and percept.skipped == ()
+
+
 def test_label_map_and_min_confidence() -> None:
     array = ros.own_array(1.0, "map", ros.own("62", 0.9), ros.own("62", 0.2), ros.own("junk", 0.9), ros.own("cup", 0.9))
     percept = read(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from memory_node.config import NAME
 from memory_node.graph import Detection
 from memory_node.ingest.association import normalise_label
 from memory_node.ingest.converters import DetectionsPercept, Origin, Refused
@@ -30,7 +31,7 @@ class Screening:
 
     def take(self, seen: Detection, frame: str = "") -> None:
         """Keep a detection under its mapped label, or leave it out for a reason; frame "" is the header's."""
-        label = self._labels.get(normalise_label(seen.label), seen.label)
+        label = " ".join(self._labels.get(normalise_label(seen.label), seen.label).split())
         confidence = float(seen.confidence)
         if not (label or seen.label):
             self.skip("no label")
@@ -38,7 +39,9 @@ class Screening:
             self.skip("confidence outside 0..1")
         elif not label:
             self._unwanted.append("left out by label_map")
-        elif confidence < self._layer.min_confidence:
+        elif not NAME.fits(label):
+            self.skip("label too long or not printable")
+        elif max(confidence, 0.0) < self._layer.min_confidence:
             self._unwanted.append("below min_confidence")
         elif seen.position is not None and not is_sane_position(seen.position):
             self.skip("position not finite or out of range")
