@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from memory_node.errors import InvalidArgument
+from memory_node.errors import InvalidArgument, shown
 from memory_node.graph import NO_ID, EdgeType, Episode, PositionSource
 from memory_node.housekeeping import gists, members
 from memory_node.housekeeping.extractive import Extractive
@@ -87,7 +87,7 @@ def end_episode(
         InvalidArgument: there is no such running episode, or status is neither.
     """
     if (status or ENDINGS[0]) not in ENDINGS:
-        raise InvalidArgument("status", f"got {status!r}, allowed is {' or '.join(ENDINGS)}")
+        raise InvalidArgument("status", f"got {shown(status)}, allowed is {' or '.join(ENDINGS)}")
     running = episodes.active(tx.conn)
     if id_ == NO_ID:
         if not running:

@@ -23,13 +23,18 @@ MAX_TEXT = 100_000
 _INT64 = 1 << 63
 
 
+def repaired(text: str) -> str:
+    """Return text as UTF-8 can hold it: a lone surrogate becomes "?"."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
 def checked_text(argument: str, text: Any) -> str:
     """Return the text as SQLite and FTS can hold it: no lone surrogates, no NUL. Blank or endless texts are refused."""
     if not isinstance(text, str):
         raise InvalidArgument(argument, f"got {type(text).__name__}, allowed is a string")
     if len(text) > MAX_TEXT:
         raise InvalidArgument(argument, f"has {len(text)} characters, allowed are at most {MAX_TEXT}")
-    clean = text.encode("utf-8", "replace").decode("utf-8").replace("\0", "")
+    clean = repaired(text).replace("\0", "")
     if not clean.strip():
         raise InvalidArgument(argument, "is blank")
     return clean
@@ -78,13 +83,13 @@ def checked_id(argument: str, id: Any) -> int:
 
 
 def checked_metadata(argument: str, metadata: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    """Return metadata that JSON can hold."""
+    """Return metadata that JSON and UTF-8 can hold, lone surrogates repaired."""
     if metadata is None:
         return {}
     try:
         if not isinstance(metadata, Mapping):
             raise ValueError("allowed is a mapping")
-        return dict(json.loads(json.dumps(dict(metadata), allow_nan=False)))
+        return dict(json.loads(repaired(json.dumps(dict(metadata), allow_nan=False, ensure_ascii=False))))
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidArgument(argument, f"is not a JSON object: {error}") from None
 

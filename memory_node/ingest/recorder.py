@@ -16,6 +16,7 @@ from memory_node.ingest.arguments import (
     checked_stamp,
     checked_text,
     checked_vector,
+    repaired,
 )
 from memory_node.ingest.buffer import Entry, Repeat, WorkingBuffer
 from memory_node.ingest.repeats import Held, ReadingFolder, RepeatFolder, Sought
@@ -196,7 +197,7 @@ class Recorder:
             position=place,
             position_source=_source(place, "observer"),
             value=None if value is None or not math.isfinite(value) else float(value),
-            unit=unit,
+            unit=repaired(unit),
         )
         return self._enter([node], internal=True)[0]
 
@@ -299,8 +300,9 @@ def _usable(detection: Detection) -> Detection | None:
         return None
     if math.isnan(confidence):
         return None
-    track_id = str(detection.track_id).encode("utf-8", "replace").decode("utf-8")
-    return Detection(label, min(1.0, max(0.0, confidence)), _thing_position(detection), track_id)
+    return Detection(
+        label, min(1.0, max(0.0, confidence)), _thing_position(detection), repaired(str(detection.track_id))
+    )
 
 
 def _thing_position(detection: Detection) -> Position | None:

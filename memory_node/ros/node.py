@@ -25,6 +25,7 @@ from robot_memory.msg import MemoryStatus
 from memory_node.config import settings_table
 from memory_node.errors import ClosedError, InvalidArgument, MemoryNodeError
 from memory_node.graph import Position
+from memory_node.ingest.converters.reading import origin_of
 from memory_node.ingest.delivery import ODOMETRY
 from memory_node.ingest.frames import FrameResolver
 from memory_node.ingest.intake import Intake
@@ -216,7 +217,7 @@ class MemoryNode(LifecycleNode):
     def to_memory_frame(self, argument: str, point: PointStamped) -> Position:
         """Return a point in the memory's frame; another frame is transformed, or refused by name."""
         rooms = self._rooms
-        frame = point.header.frame_id.strip().lstrip("/")
+        frame = origin_of(point).frame
         at = (point.point.x, point.point.y, point.point.z)
         stamp = stamp_ns(point.header.stamp)
         when = self.clock.now_ns() if stamp is None else stamp

@@ -110,6 +110,17 @@ def test_f7_text_that_is_not_utf8_is_repaired(memory: Memory) -> None:
     assert memory.nodes()[0].text == "caf?  table"
 
 
+def test_f7_metadata_and_units_that_are_not_utf8_are_repaired(memory: Memory) -> None:
+    memory.record("a table", metadata={"caf\udce9": ["\ud800", {"deep": "\udfff\u0000"}]})
+    memory.record_body_state("21", "temperature", 21.0, unit="\udcb0C")
+    memory.start_episode("round", metadata={"where": "caf\udce9"})
+    memory.flush()
+    rows = {node.text: node for node in memory.nodes()}
+    assert dict(rows["a table"].metadata) == {"caf?": ["?", {"deep": "?\0"}]}
+    assert dict(rows["round"].metadata) == {"where": "caf?"} and rows["21"].unit == "?C"
+    assert memory.status().warnings == ()
+
+
 def test_detections_give_ids_in_order_entities_and_zero_for_the_unusable(memory: Memory) -> None:
     seen = [
         Detection("chair", 0.9, (1.0, 2.0, 0.4), "7"),

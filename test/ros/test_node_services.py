@@ -185,6 +185,32 @@ def test_metadata_nested_without_end_is_named(world: tuple[Any, Peer]) -> None:
         assert not answer.success and answer.message == "metadata: is nested too deep"
 
 
+def test_f7_half_a_surrogate_pair_in_metadata_is_repaired(world: tuple[Any, Peer]) -> None:
+    _, other = world
+    metadata = '{"who": "\\ud800"}'  # legal JSON, but no text
+    stored = other.call("store_specific_memory", text="left by a stranger", metadata=metadata)
+    assert stored.success, stored.message
+    found = other.call("semantic_search", query="stranger", limit=1).matches[0]
+    assert (found.id, json.loads(found.metadata)) == (stored.id, {"who": "?"})
+    started = other.call("start_episode", name="strange", metadata=metadata)
+    assert started.success, started.message
+    assert other.call("end_episode", id=started.id).success
+
+
+@pytest.mark.parametrize(
+    ("service", "fields"),
+    [
+        ("spatial_query", {"center": at(0.0, 0.0, frame="x" * 100_000), "radius": 1.0}),
+        ("semantic_search", {"query": "x", "filter": Filter(radius=1.0, center=at(0.0, 0.0, frame="x" * 100_000))}),
+        ("end_episode", {"status": "x" * 100_000}),
+    ],
+)
+def test_f11_a_reason_shows_a_huge_argument_cut(world: tuple[Any, Peer], service: str, fields: dict[str, Any]) -> None:
+    _, other = world
+    response = other.call(service, **fields)
+    assert not response.success and len(response.message) < 500
+
+
 def test_an_endless_span_is_all_the_time_there_was(world: tuple[Any, Peer]) -> None:
     _, other = world
     assert other.call("get_current_context", recent_minutes=1e300).recent
