@@ -134,9 +134,16 @@ def _run(stop: threading.Event) -> int:
     finally:
         stop.set()
         node.close()
-        executor.shutdown(timeout_sec=1.0)
+        _shut_down(executor)
         node.destroy_node()
     return code
+
+
+def _shut_down(executor: MultiThreadedExecutor) -> None:
+    """End an executor, but leave it a callback that hangs, as in a question to an endpoint: rclpy waits for each."""
+    ending = threading.Thread(target=executor.shutdown, args=(1.0,), name="shutdown", daemon=True)
+    ending.start()
+    ending.join(1.5)
 
 
 def _spin(executor: MultiThreadedExecutor, node: Any, stop: threading.Event) -> None:

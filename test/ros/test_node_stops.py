@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import signal
 import sqlite3
+import threading
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 from support.embeddings_endpoint import endpoint
 from support.fakes import WordEmbedder
 from support.ros_harness import peer, process, ready, wait_until
@@ -15,6 +18,20 @@ from support.ros_harness import peer, process, ready, wait_until
 from memory_node.memory import Memory
 
 pytestmark = [pytest.mark.process, pytest.mark.usefixtures("domain")]
+
+class StuckEmbedder(WordEmbedder):
+    """Does not come back once `stuck` is set, until `ready` is."""
+
+    def __init__(self) -> None:
+        super().__init__(dim=32, name="remote-words")
+        self.stuck, self.at_work, self.ready = threading.Event(), threading.Event(), threading.Event()
+
+    def embed(self, texts: list[str]) -> NDArray[np.float32]:
+        if self.stuck.is_set():
+            self.at_work.set()
+            assert self.ready.wait(120.0)
+        return super().embed(texts)
+
 
 PLACES, ROWS_EACH = 400, 10
 NS = 1_000_000_000
@@ -70,3 +87,30 @@ def test_f14_a_signal_during_housekeeping_of_thousands_of_rows_loses_none(
         memory.consolidate()
         in_gists = sum(gist.observation_count for gist in memory.search_gists(limit=1000).gists)
         assert in_gists == PLACES * ROWS_EACH, "what was summarised before the signal and after it is all of it, once"
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_f14_an_endpoint_that_hangs_does_not_keep_the_node_from_its_end(tmp_path: Path, asked: bool) -> None:
+    embedder = StuckEmbedder()
+    path = tmp_path / "memory.db"
+    with endpoint(embedder) as url:
+        parameters = {"db_path": str(path), "embedder": {"url": url, "model": embedder.name, "timeout": 60.0}}
+        with process(tmp_path, parameters) as node, peer() as other:
+            ready(other, node)
+            assert other.call("store_specific_memory", text="the first note").success
+            wait_until(lambda: other.call("get_status").status.vectors == 1, "it has its vector")
+            embedder.stuck.set()
+            if asked:
+                other.ask("semantic_search", query="is there a note")
+            else:
+                assert other.call("store_specific_memory", text="the last note").success
+            assert embedder.at_work.wait(20.0)
+            began = time.monotonic()
+            node.send(signal.SIGINT)
+            assert node.wait() == 0, node.output
+            assert time.monotonic() - began < 5.0, "a launch file sends SIGTERM then"
+            assert "Traceback" not in node.output
+            embedder.ready.set()
+    with Memory.open(path, embedder=WordEmbedder(dim=32, name="remote-words")) as memory:
+        assert memory.wait_embedded(60.0)
+        assert memory.status().observations == (1 if asked else 2)
