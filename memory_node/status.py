@@ -151,6 +151,8 @@ def _warnings(rooms: Rooms) -> list[str]:
     found = [warning for warning in (rooms.db.note, rooms.clock_watch.warning) if warning]
     if rooms.embedding is not None and rooms.embedding.error:
         found.append(f"answers are by words only: {rooms.embedding.error}")
+    elif rooms.embedding is not None and rooms.embedding.refusal:
+        found.append(f"some texts have no vector: {rooms.embedding.refusal}")
     if not rooms.db.read_only:
         if rooms.buffer.refused:
             found.append(f"{rooms.buffer.refused} rows could not be written")

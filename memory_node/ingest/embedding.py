@@ -39,8 +39,11 @@ _ATTENTIVE = 10.0
 _FIRST_RETRY, _LAST_RETRY = 0.5, 30.0
 QUESTION_PATIENCE = 2.0
 """s a question waits for the embedder to end the batch at hand; then words answer alone."""
-CLOSE_PATIENCE = 10.0
-"""s that closing waits for the same; an embedder that hangs keeps its texts in the backlog."""
+CLOSE_PATIENCE = 2.0
+"""s that closing waits for the same; an embedder that hangs keeps its texts in the backlog. A launch file gives a
+node 5 s."""
+_PROBE = "is anybody there"
+"""A text that no embedder refuses, to tell one that refuses others from one that does not answer."""
 
 
 class _Turns:
@@ -122,8 +125,12 @@ class EmbeddingQueue:
         self._closing = threading.Event()
         self._again = threading.Event()
         self._model = model
+        self._passed = 0  # newest of the texts that were passed over
+        self._passed_until = 0.0
         self.error = ""
         """Why the embedder does not answer at present; empty when it does."""
+        self.refusal = ""
+        """Why texts are passed over at present; empty when none is."""
         self._thread = threading.Thread(target=self._run, name="memory-embedding", daemon=True)
 
     def start(self) -> None:
@@ -209,7 +216,6 @@ class EmbeddingQueue:
             try:
                 while not self._closing.is_set() and self._work():
                     retry = _FIRST_RETRY
-                self._embed_ahead()
             except MemoryNodeError as error:
                 if str(error) != self.error:
                     logger.warning("texts wait for their vectors: %s", error)
@@ -218,13 +224,16 @@ class EmbeddingQueue:
                 self._again.clear()
                 retry = min(2 * retry, _LAST_RETRY)
                 continue
-            self._wake.wait()
+            ahead = self._embed_ahead()
+            self._wake.wait(None if ahead and not self._passed else _LAST_RETRY)
 
     def _work(self) -> bool:
-        """Embed the oldest texts of the backlog; False when it is empty."""
+        """Embed the oldest texts of the backlog; False when it is empty but for those that were passed over."""
         model = self._known_model()
+        if self._passed and time.monotonic() >= self._passed_until:
+            self._passed, self.refusal = 0, ""
         with self._db.read() as conn:
-            waiting = texts.unembedded(conn, model.id, max(_TOGETHER, self._batch_size))
+            waiting = texts.unembedded(conn, model.id, max(_TOGETHER, self._batch_size), self._passed)
         if not waiting:
             self._settle(model)
             return False
@@ -238,10 +247,21 @@ class EmbeddingQueue:
         self._db.write(store)
         return True
 
-    def _embed_ahead(self) -> None:
-        """Embed short texts that questions may need, at least a few of them, until other texts wait again."""
+    def _embed_ahead(self) -> bool:
+        """Embed short texts that questions may need, at least a few of them, until other texts wait again.
+
+        Returns whether the embedder took them; a question embeds for itself what it needs of the others.
+        """
         if self._closing.is_set():
-            return
+            return True
+        try:
+            self._embed_names_ahead()
+        except MemoryNodeError as error:
+            self.error = str(error)
+            return False
+        return True
+
+    def _embed_names_ahead(self) -> None:
         with self._db.read() as conn:
             names = self._ahead(conn)
         with self._cache_lock:
@@ -266,13 +286,30 @@ class EmbeddingQueue:
             try:
                 found = self._embed_parts([part for group in parts for part in group])
             except EmbedderError:
-                if not rows:
-                    raise
-                break  # what is there is kept; the next attempt tells of the error
+                # What is there is kept; the next attempt tells of the error.
+                return rows or self._embed_singly(batch)
             ends = np.cumsum([len(group) for group in parts])
             rows += zip((id_ for id_, _ in batch), np.split(found, ends[:-1]), strict=True)
             if self._closing.is_set() or time.monotonic() >= until:
                 break
+        return rows
+
+    def _embed_singly(self, batch: Sequence[tuple[int, str]]) -> list[tuple[int, NDArray[np.float32]]]:
+        """Ids and vectors of those texts that the embedder takes one by one, where it refuses them together.
+
+        The others are passed over for a while, so that those behind them need not wait. Raises EmbedderError when it
+        is not the texts that it refuses.
+        """
+        self._embed_parts([_PROBE])
+        rows: list[tuple[int, NDArray[np.float32]]] = []
+        for id_, body in batch:
+            try:
+                rows.append((id_, self._embed_parts(self._split(body))))
+            except EmbedderError as error:
+                if str(error) != self.refusal:
+                    logger.warning("texts are passed over, as the embedder refuses them: %s", error)
+                self._passed, self._passed_until = id_, time.monotonic() + _LAST_RETRY
+                self.refusal = str(error)
         return rows
 
     def _embed_parts(self, parts: list[str]) -> NDArray[np.float32]:

@@ -104,11 +104,11 @@ def exists(conn: sqlite3.Connection, text_id: int) -> bool:
     return conn.execute("SELECT 1 FROM text WHERE id = ?", (text_id,)).fetchone() is not None
 
 
-def unembedded(conn: sqlite3.Connection, model_id: int, limit: int) -> list[tuple[int, str]]:
-    """Return up to limit wanted texts (id, body) that have no vector of the model yet, the oldest first."""
+def unembedded(conn: sqlite3.Connection, model_id: int, limit: int, after: int = 0) -> list[tuple[int, str]]:
+    """Return up to limit wanted texts (id, body) after an id that have no vector of the model yet, the oldest first."""
     sql = """SELECT text.id, body FROM unembedded CROSS JOIN text ON text.id = text_id
-             WHERE model_id = ? ORDER BY text_id LIMIT ?"""
-    return conn.execute(sql, (model_id, limit)).fetchall()
+             WHERE model_id = ? AND text_id > ? ORDER BY text_id LIMIT ?"""
+    return conn.execute(sql, (model_id, after, limit)).fetchall()
 
 
 def backlog(conn: sqlite3.Connection, model_id: int) -> int:

@@ -15,6 +15,7 @@ from support.fakes import FakeClock, WordEmbedder
 from memory_node.errors import EmbedderError, StorageError
 from memory_node.graph import Detection
 from memory_node.ingest import embedding
+from memory_node.ingest.embedding import wait_until
 from memory_node.memory import Memory
 
 
@@ -43,6 +44,23 @@ class FailingEmbedder(WordEmbedder):
         if self.asked % 3 == 0:
             raise EmbedderError("not now")
         return super().embed(texts)
+
+
+class PickyEmbedder(WordEmbedder):
+    """Refuses a text with a word that it does not like, and all that comes with it, or gives NaN for it."""
+
+    def __init__(self, name: str = "picky", nan: bool = False) -> None:
+        super().__init__(dim=32, name=name)
+        self.nan = nan
+        self.picky = True
+
+    def embed(self, texts: list[str]) -> NDArray[np.float32]:
+        found = super().embed(texts)
+        disliked = [self.picky and "pfui" in text for text in texts]
+        if any(disliked) and not self.nan:
+            raise EmbedderError("answered 400")
+        found[disliked] = np.nan
+        return found
 
 
 class StuckEmbedder(WordEmbedder):
@@ -174,6 +192,47 @@ def test_an_embedder_that_fails_now_and_then_comes_to_the_end_of_its_backlog(
             memory.record(f"view {i}", layer="scene")
         assert memory.wait_embedded(60.0)
         assert memory.status().vectors == 40
+
+
+@pytest.mark.parametrize("nan", [False, True])
+def test_a_text_that_the_embedder_refuses_holds_up_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nan: bool
+) -> None:
+    with Memory.open(tmp_path / "robot.db", embedder=WordEmbedder(32, "old"), clock=FakeClock()) as memory:
+        for i in range(20):
+            memory.record(f"view {i}" + " pfui" * (i in (3, 19)), layer="scene")
+        memory.flush()
+        assert memory.wait_embedded(60.0)
+    embedder = PickyEmbedder(nan=nan)
+    with Memory.open(tmp_path / "robot.db", embedder=embedder, clock=FakeClock()) as memory:
+        assert wait_until(lambda: memory.status().backlog == 2, 60.0)
+        memory.record("a red chair", layer="scene")
+        memory.flush()
+        assert wait_until(lambda: memory.status().vectors == 19, 60.0), "nor what comes later"
+        queue = memory._rooms.embedding
+        assert queue is not None and wait_until(lambda: queue.model is not None and queue.model.active, 60.0)
+        assert memory.semantic_search("a red chair").matches[0].similarity == pytest.approx(1.0, abs=1e-3)
+        (warning,) = memory.status().warnings
+        assert warning.startswith("some texts have no vector: ") and ("400" in warning or "finite" in warning)
+        embedder.picky = False
+        monkeypatch.setattr(embedding, "_LAST_RETRY", 0.0)
+        memory.record("a blue table", layer="scene")
+        assert memory.wait_embedded(60.0), "they are tried again"
+        assert memory.status().warnings == () and memory.status().vectors == 22
+
+
+def test_names_that_the_embedder_refuses_hold_up_no_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedding, "_FIRST_RETRY", 60.0)
+    with Memory.open(tmp_path / "robot.db", embedder=PickyEmbedder(), clock=FakeClock()) as memory:
+        tried = threading.Event()
+        queue = memory._rooms.embedding
+        assert queue is not None
+        monkeypatch.setattr(queue, "_ahead", lambda conn: tried.set() or ["pfui"])
+        memory.record("a red chair", layer="scene")
+        memory.flush()
+        assert tried.wait(60.0)
+        memory.record("a blue table", layer="scene")
+        assert memory.wait_embedded(20.0)
 
 
 def test_one_text_said_often_is_embedded_once(tmp_path: Path) -> None:
