@@ -101,7 +101,7 @@ class Rooms:
             self.embedding = EmbeddingQueue(
                 self.db, self.embedder, split, size, model, self.projections.use_model, naming.asked_of
             )
-        self.clock_watch = ClockWatch(clock_kind(self.clock))
+        self.clock_watch = ClockWatch(lambda: clock_kind(self.clock))
         self.recalls = Recalls()
         self.context = ToolContext(
             db=self.db,

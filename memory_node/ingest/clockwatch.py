@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 
 logger = logging.getLogger(__name__)
 
@@ -58,22 +59,21 @@ class ClockWatch:
     once; no jump is told then until the clock is steady again, which counts as one.
     """
 
-    def __init__(self, kind: str) -> None:
-        self._ahead = AHEAD if kind in ("system", "ros", TICKING) else AHEAD_SIMULATED
-        self._fastest = FASTEST if kind == TICKING else 0
+    def __init__(self, kind: Callable[[], str]) -> None:
+        """Args: kind: of the clock that is read, see `clock_kind`; use_sim_time changes it at run time."""
+        self._kind = kind
         self._lock = threading.Lock()
         self._last: tuple[int, int] | None = None
-        self._quarrels = kind == TICKING
         self._jumps: deque[int] = deque(maxlen=MOST_JUMPS)  # when the last ones were, on the steady clock
         self.warning = ""
 
     def look(self, now: int) -> str:
         """Take a reading (ns); returns why it is a jump, or "" when it is none."""
-        steady = _since_boot()
+        steady, kind = _since_boot(), self._kind()
         with self._lock:
             last, self._last = self._last, (now, steady)
-            reason = self._jumped(last, now, steady)
-            return self._unless_torn(reason, steady) if self._quarrels else reason
+            reason = self._jumped(last, now, steady, kind)
+            return self._unless_torn(reason, steady) if self.warning or kind == TICKING else reason
 
     def _unless_torn(self, reason: str, steady: int) -> str:
         """The reason, or "" while two clocks quarrel; that they no longer do is a reason too."""
@@ -88,13 +88,15 @@ class ClockWatch:
             self._jumps.append(steady)
         return "" if self.warning else reason
 
-    def _jumped(self, last: tuple[int, int] | None, now: int, steady: int) -> str:
+    def _jumped(self, last: tuple[int, int] | None, now: int, steady: int, kind: str) -> str:
         if last is None or last[0] == 0:  # 0: it had not begun
             return ""
         passed, steady_passed = now - last[0], steady - last[1]
         if passed < -BACK:
             return "clock went back"
-        if passed - steady_passed > self._ahead and passed > self._fastest * steady_passed:
+        ahead = AHEAD if kind in ("system", "ros", TICKING) else AHEAD_SIMULATED
+        fastest = FASTEST if kind == TICKING else 0
+        if passed - steady_passed > ahead and passed > fastest * steady_passed:
             return JUMPED_AHEAD
         return ""
 

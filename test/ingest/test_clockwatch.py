@@ -19,7 +19,7 @@ def looked(monkeypatch: pytest.MonkeyPatch, kind: str, *looks: tuple[float, floa
     """What a watch says at each look, given as s that the clock and the steady clock went on since the one before."""
     steady, clock = FakeClock(), FakeClock(start)
     monkeypatch.setattr(clockwatch, "_since_boot", steady.now_ns)
-    watch = ClockWatch(kind)
+    watch = ClockWatch(lambda: kind)
     assert watch.look(clock.now_ns()) == ""
     found = []
     for passed, steady_passed in looks:
@@ -60,21 +60,18 @@ def test_a_clock_that_begins_has_not_jumped(monkeypatch: pytest.MonkeyPatch, kin
     assert looked(monkeypatch, kind, (1.7e9, 0.1), (0.1, 0.1), start=0.0) == ["", ""]
 
 
-class TopicClock(FakeClock):
-    """One that /clock sets."""
-
-    kind = TICKING
-
-
+@pytest.mark.parametrize("kind", ["ros", TICKING])  # as the memory is opened; use_sim_time may be set later
 @pytest.mark.parametrize("apart", [4000.0, 100.0])  # s; a jump ahead of 100 s is none
 def test_two_clocks_make_few_sessions_and_one_warning(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, apart: float
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, apart: float, kind: str
 ) -> None:
-    steady, clock = FakeClock(), TopicClock(5000.0)
+    steady, clock = FakeClock(), FakeClock(5000.0)
+    clock.kind = kind
     monkeypatch.setattr(clockwatch, "_since_boot", steady.now_ns)
     caplog.set_level(logging.WARNING, logger=clockwatch.__name__)
     with Memory.open(tmp_path / "two.db", clock=clock) as memory:
         memory.check_clock()
+        clock.kind = TICKING
         first = memory.status().session
         for turn in range(200):
             clock.advance(-apart if turn % 2 else apart)

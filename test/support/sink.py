@@ -41,7 +41,7 @@ class KeepingSink:
     clock_kind: str = "simulated"
 
     def __post_init__(self) -> None:
-        self._watch = ClockWatch(self.clock_kind)
+        self._watch = ClockWatch(lambda: self.clock_kind)
 
     def record(self, text: str, layer: str, position: Any, stamp: int, **more: Any) -> int:
         if self.fails:
