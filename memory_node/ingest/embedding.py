@@ -6,7 +6,7 @@ import logging
 import math
 import threading
 import time
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -36,6 +36,8 @@ _TOGETHER, _GATHERED = 64, 0.1
 other threads more than a few vectors do."""
 _ATTENTIVE = 10.0
 """s after a question in which texts are embedded one by one: the next question waits for one at most."""
+_BACKLOG_PATIENCE = 0.1
+"""s that the backlog lets questions go first: those that come without a pause would leave it no turn."""
 _FIRST_RETRY, _LAST_RETRY = 0.5, 30.0
 QUESTION_PATIENCE = 2.0
 """s a question waits for the embedder to end the batch at hand; then words answer alone."""
@@ -47,12 +49,13 @@ _PROBE = "is anybody there"
 
 
 class _Turns:
-    """One call of the embedder at a time; questions go before the backlog."""
+    """One call of the embedder at a time; questions go before the backlog, in their order."""
 
     def __init__(self) -> None:
         self._state = threading.Condition()
         self._busy = False
-        self._questions = 0
+        self._questions: deque[object] = deque()
+        self._overdue = False  # the backlog has waited for long enough
         self._asked = -math.inf
 
     def expects_questions(self) -> bool:
@@ -64,9 +67,11 @@ class _Turns:
         """Raises EmbedderError when the call at hand does not end within QUESTION_PATIENCE."""
         with self._state:
             self._asked = time.monotonic()
-            self._questions += 1
-            free = self._state.wait_for(lambda: not self._busy, QUESTION_PATIENCE)
-            self._questions -= 1
+            self._questions.append(turn := object())
+            free = self._state.wait_for(
+                lambda: not self._busy and not self._overdue and self._questions[0] is turn, QUESTION_PATIENCE
+            )
+            self._questions.remove(turn)
             if not free:
                 self._state.notify_all()
                 raise EmbedderError(f"the embedder is at work for more than {QUESTION_PATIENCE:g} s")
@@ -76,7 +81,10 @@ class _Turns:
     @contextmanager
     def backlog(self) -> Iterator[None]:
         with self._state:
-            self._state.wait_for(lambda: not self._busy and not self._questions)
+            if not self._state.wait_for(lambda: not self._busy and not self._questions, _BACKLOG_PATIENCE):
+                self._overdue = True
+                self._state.wait_for(lambda: not self._busy)
+                self._overdue = False
             self._busy = True
         yield from self._release()
 
