@@ -14,7 +14,7 @@ from memory_node.graph import Kind
 
 LONGEST = 3600 * 1_000_000_000
 """ns: the longest time that a row may stand for."""
-LATE = 128
+LATE = 32
 """Rows of a layer that are looked through for its last reading; those stored in the time of a row came late."""
 _LAYERS = """
     SELECT id, name, (SELECT start_stamp FROM session WHERE id = ?) FROM layer
