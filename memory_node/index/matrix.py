@@ -45,6 +45,14 @@ class VectorView:
         found[known] = np.where(self.columns["died"][found[known]] > self.version, found[known], -1)
         return found
 
+    def slots_of_texts(self, texts: NDArray[np.int64]) -> Slots:
+        """Slots of all vectors of some texts (ids)."""
+        owners = self.columns["text"][: self.count]
+        among = np.zeros(int(max(texts.max(initial=0), owners.max(initial=0))) + 1, dtype=bool)
+        among[texts] = True
+        slots = np.flatnonzero(among[owners])
+        return slots[self.columns["died"][slots] > self.version]
+
     def scores(self, query: NDArray[np.float32], slots: Slots) -> NDArray[np.float32]:
         """Inner products of the vectors in slots with a query (D,)."""
         return exact.scores(self.columns["matrix"][slots], self.columns["scale"][slots], query)

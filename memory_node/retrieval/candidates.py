@@ -56,8 +56,9 @@ class Candidate(NamedTuple):
 class Candidates:
     """What the searches of one question found, each text once, in the order of the best that its newest rows can be.
 
-    A text that words alone find is no more alike than the last of those that meaning found. Words are searched once
-    one that is as alike as that, and has as many of the words as any, could stand before what is left.
+    A text that words alone find is no more alike than the last of those that meaning found where that compared all;
+    where a graph answered, those with most of the words are compared. Words are searched once one that is as alike as
+    that, and has as many of the words, could stand before what is left.
 
     Attributes:
         found: how many the searches found so far.
@@ -107,16 +108,27 @@ class Candidates:
 
     def _best_by_words(self, hits: Sequence[Hit]) -> scoring.Order | None:
         """Before what stands all that words alone can find, None where there is nothing to find."""
-        if not self._said.most:
+        most, weight = self._said.most, self._said.weight
+        parts = self._parts_by_words(hits) if most else []
+        if not parts:
             return None
-        asked = self._asked
-        parts: list[float | None] = [None]  # a text without a vector has its words alone
-        if asked.vector is not None:
-            known = len(hits) >= self._pool and self._searcher.has_compared_all(self._conn, asked.seen)
-            parts = [hits[-1].similarity or 0.0] if known else [None, 1.0]
-        best = max(scoring.relevance(part, self._said.most, self._said.weight) for part in parts) + ROUNDING
-        gists_only = set(asked.resolved.kinds) == {int(Kind.GIST)}
+        best = max(scoring.relevance(similarity, lexical, weight) for similarity, lexical in parts) + ROUNDING
+        gists_only = set(self._asked.resolved.kinds) == {int(Kind.GIST)}
         return -scoring.score(self._settings, best, _ALL, gists_only), -math.inf, 0
+
+    def _parts_by_words(self, hits: Sequence[Hit]) -> Sequence[tuple[float | None, float]]:
+        """Similarity and lexical of texts that are as good as any that words alone can find."""
+        asked, most = self._asked, self._said.most
+        found: Sequence[tuple[float | None, float]] | None = None
+        if asked.vector is not None and self._searcher.has_compared_all(self._conn, asked.seen):
+            if asked.seen.by_graph:  # which may miss the very text asked for
+                texts = [hit.text_id for hit in hits]
+                found = self._searcher.alike_by_words(
+                    asked.query, asked.vector, self._pool, asked.resolved, asked.seen, texts
+                )
+            elif len(hits) >= self._pool:
+                found = [(hits[-1].similarity, most)]
+        return [(None, most), (1.0, most)] if found is None else found  # a text without a vector has its words alone
 
     def _search_words(self) -> None:
         """Add what words alone find."""

@@ -39,7 +39,7 @@ class Findings:
         self._searched: tuple[VectorIndex, VectorView] | None = None
         self._nearest: tuple[int, Found] | None = None
         self._matching: tuple[int, NDArray[np.int64]] | None = None
-        self._rated: list[tuple[int, float]] = []
+        self._rated: list[tuple[int, float]] | None = None
         self._groups: dict[Resolved, dict[int, Group | None]] = {}
 
     def view(self, index: VectorIndex) -> VectorView:
@@ -62,15 +62,22 @@ class Findings:
             return few
         return self.nearest(index, vector, k)
 
+    def matching(self, asked: words.Query, k: int) -> NDArray[np.int64]:
+        """Return the ids of the k texts that have most of the words, these first; see `words.matching`."""
+        if self._matching is None or self._matching[0] < k:
+            self._matching, self._rated = (k, words.matching(asked, k)), None
+        return self._matching[1][:k]
+
     def rated(self, conn: sqlite3.Connection, asked: words.Query, k: int) -> tuple[list[tuple[int, float]], bool]:
         """Return the k texts that have most of the words as `words.scored` does, and whether there are as many."""
-        if self._matching is None or self._matching[0] < k:
-            self._matching = k, words.matching(asked, k)
-            self._rated = words.scored(conn, asked, self._matching[1], k)
-        ids = self._matching[1]
-        if len(ids) <= k:
-            return self._rated, len(ids) == k
-        first = set(ids[:k].tolist())
+        ids = self.matching(asked, k)
+        assert self._matching is not None
+        most, every = self._matching
+        if self._rated is None:
+            self._rated = words.scored(conn, asked, every, most)
+        if len(every) <= k:
+            return self._rated, len(every) == k
+        first = set(ids.tolist())
         return [one for one in self._rated if one[0] in first], True
 
     def groups(self, view: View, resolved: Resolved, texts: Sequence[int]) -> Mapping[int, Group | None]:

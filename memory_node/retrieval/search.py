@@ -159,7 +159,7 @@ class Searcher:
                     plan.paths.append("all")
                     return _word_hits(rows, resolved, words.scored(conn, asked, np.flatnonzero(passing), k), k, seen)
             plan.paths.append("postings")
-            wanted = k + k // 4 + SPARE
+            wanted = _enough(k)
             if passing is None:
                 rated, as_many = seen.rated(conn, asked, wanted)
                 hits = _word_hits(rows, resolved, rated, k, seen)
@@ -184,15 +184,36 @@ class Searcher:
     def has_compared_all(self, conn: sqlite3.Connection, seen: Findings) -> bool:
         """Whether `meaning` looked at the vectors of all texts that conn knows: none waits for its vector or the index.
 
-        A graph does not look at all of them.
-
         Args:
             seen: what `meaning` was given.
         """
         index, model = self._projections.vectors, self.model
-        if seen.by_graph or model is None or self._projections.watermark < meta.revision(conn):
+        if model is None or self._projections.watermark < meta.revision(conn):
             return False
         return seen.view(index) is index.view and not texts.are_waiting(conn, model.id)
+
+    def alike_by_words(
+        self, query: str, vector: NDArray[np.float32], k: int, resolved: Resolved, seen: Findings, known: Sequence[int]
+    ) -> list[tuple[float, float]] | None:
+        """Return the largest cosine to a vector (D,) by `lexical`, of the texts that `words` chooses k from.
+
+        Known ones are left out. None where the filter chooses first.
+        """
+        rows, view = self._projections.rows.view, seen.view(self._projections.vectors)
+        if rows.share(resolved) < BROAD:
+            return None
+        with self._db.read() as conn:
+            asked = words.understand(conn, self._lexicon, query, rows.texts)
+            if asked is None:
+                return []
+            ids = np.setdiff1d(seen.matching(asked, _enough(k)), np.array(known, dtype=np.int64))
+            lexical = asked.shares(conn, ids)
+        slots = view.slots_of_texts(ids)
+        shares = lexical[np.searchsorted(ids, view.columns["text"][slots])]
+        best: dict[float, float] = {}
+        for cosine, share in zip(view.scores(vector, slots).tolist(), shares.tolist(), strict=True):
+            best[share] = max(cosine, best.get(share, -1.0))
+        return [(cosine, share) for share, cosine in best.items()]
 
     def near(
         self, center: tuple[float, ...], radius: float | None, k: int, resolved: Resolved
@@ -284,6 +305,11 @@ class Searcher:
                 allowed[of_nodes] = (slots >= 0) & rows.passes(resolved, slots)
             plan.candidates = int(np.count_nonzero(allowed))
         return allowed
+
+
+def _enough(k: int) -> int:
+    """So many texts with most of the words are looked at that k of them will pass."""
+    return k + k // 4 + SPARE
 
 
 def _texts(rows: View, resolved: Resolved) -> Flags:

@@ -139,6 +139,9 @@ def matching(query: Query, k: int, passing: NDArray[np.bool_] | None = None) -> 
     sums = np.zeros(max(int(ids[-1]) for ids in chosen.values()) + 1 - first)
     for stem, ids in chosen.items():
         sums[ids - first] += query.weights[stem]
+    best = np.flatnonzero(sums == sums.max())
+    if len(best) >= k:
+        return best[len(best) - k :][::-1] + first
     found = np.flatnonzero(sums > 0.0)
     # The newest of equals; and a partition of values of which many are equal takes several times as long.
     values = sums[found] + EQUAL * np.arange(len(found))

@@ -46,10 +46,12 @@ def answers(
 
 
 @pytest.mark.parametrize("settings", [Settings(), Settings(importance_weight=0.2, recency_weight=0.4)])
-@pytest.mark.parametrize("waiting", [False, True])
+@pytest.mark.parametrize(("waiting", "graph"), [(False, False), (True, False), (False, True)])
 def test_answers_are_those_of_both_searches(
-    world: World, settings: Settings, waiting: bool, monkeypatch: pytest.MonkeyPatch
+    world: World, settings: Settings, waiting: bool, graph: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if graph:
+        by_graph(monkeypatch)
     furnished(world)
     if waiting:
         world.db.write(lambda tx: nodes.insert_many(tx, [world.node("red lamp red sofa in the attic", stamp=950.0)]))
@@ -68,6 +70,12 @@ def test_answers_are_those_of_both_searches(
     assert searched == ({True} if waiting else {True, False})
 
 
+def by_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a graph answer where it need not."""
+    monkeypatch.setattr(index_vectors, "EXACT_BELOW", 100)
+    monkeypatch.setattr(index_vectors, "GRAPH_COST", 0.01)
+
+
 def test_words_are_not_searched_where_the_best_by_meaning_say_them_all(world: World) -> None:
     furnished(world)
     resolved = world.resolved(kinds=KINDS)
@@ -79,16 +87,16 @@ def test_words_are_not_searched_where_the_best_by_meaning_say_them_all(world: Wo
 
 
 def test_a_text_that_the_graph_misses_is_found_by_its_words(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(index_vectors, "EXACT_BELOW", 100)
-    monkeypatch.setattr(index_vectors, "GRAPH_COST", 0.01)
+    by_graph(monkeypatch)
     furnished(world)
     query = "a red mug in the kitchen"
     index, graph = world.projections.vectors, world.projections.vectors._graph
     best = index.find(index.view, world.embedder.embed([query])[0], 1)
     assert best.path == "graph" and best.similarities[0] > 0.999 and graph is not None
+    assert answers(world, query, world.resolved(kinds=KINDS), 1, Settings())[1] is False
     graph.delete(index.view.columns["id"][best.slots])
-    (found,), _ = answers(world, query, world.resolved(kinds=KINDS), 1, Settings())
-    assert world.rows[found[0]].text == query
+    (found,), by_words = answers(world, query, world.resolved(kinds=KINDS), 1, Settings())
+    assert world.rows[found[0]].text == query and by_words
 
 
 class GatedEmbedder(WordEmbedder):
