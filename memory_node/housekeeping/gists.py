@@ -32,8 +32,8 @@ MAX_STRETCH = 10_000
 """Rows that are clustered in one go."""
 MAX_CELLS = 2000
 """Grid cells that are clustered in one go: what DBSCAN takes time for."""
-PIECE = 1000
-"""Rows that become arrays in one go."""
+FIRST, PIECE = 100, 1000
+"""Rows that become arrays in one go; a short stretch needs no more than the first of them."""
 CHUNK = 1000
 """Rows that one transaction joins to their gists."""
 MAX_GISTS = 8
@@ -304,30 +304,40 @@ def stretch(conn: sqlite3.Connection, before: Plan, settings: Settings, most: in
     keys, positions = _columns(rows, settings)
     if not len(keys):
         return None
+    cuts = _cuts(keys, settings)
+    length = int(cuts[0]) if len(cuts) else len(keys)
+    return Stretch(before, keys[:length], positions[:length])
+
+
+def _cuts(keys: NDArray[np.int64], settings: Settings) -> NDArray[np.int64]:
+    """Where a stretch ends among rows, as `_columns` gives them: nothing for a while, or another map."""
     gap = settings.consolidation_window * 1e9
     # As floats, because the difference of two stamps may not fit into 64 bits.
     reached = np.maximum.accumulate(keys[:, 2]).astype(float)
-    cuts = np.flatnonzero((keys[1:, 1].astype(float) - reached[:-1] > gap) | (np.diff(keys[:, 3]) != 0)) + 1
-    length = int(cuts[0]) if len(cuts) else len(keys)
-    return Stretch(before, keys[:length], positions[:length])
+    return np.flatnonzero((keys[1:, 1].astype(float) - reached[:-1] > gap) | (np.diff(keys[:, 3]) != 0)) + 1
 
 
 def _columns(rows: sqlite3.Cursor, settings: Settings) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Id, stamp, last stamp and map (N, 4), and positions (N, 3) with NaN where unknown, of rows in that order.
 
-    The rows end where they would come into more than MAX_CELLS cells of the grid.
+    The rows end where they would come into more than MAX_CELLS cells of the grid, and soon after their stretch does.
     """
-    keys, positions = [np.empty((0, 4), np.int64)], [np.empty((0, 3))]
+    keys, positions = np.empty((0, 4), np.int64), np.empty((0, 3))
     cells, room = clusters.CellCount(settings.consolidation_spatial_eps), MAX_CELLS
     # NumPy holds the interpreter while it takes in a list, and queries wait.
-    while room >= 0 and (piece := rows.fetchmany(PIECE)):
-        keys.append(np.array([row[:4] for row in piece], np.int64))
-        positions.append(np.array([row[4:] for row in piece], np.float64))
-        new = cells.take(positions[-1])
+    while room >= 0 and not len(_cuts(keys, settings)):
+        piece = rows.fetchmany(PIECE if len(keys) else FIRST)
+        if not piece:
+            break
+        keys = np.concatenate([keys, np.array([row[:4] for row in piece], np.int64)])
+        where = np.array([row[4:] for row in piece], np.float64)
+        positions = np.concatenate([positions, where])
+        new = cells.take(where)
         if len(new) > room:
-            keys[-1], positions[-1] = keys[-1][: new[room]], positions[-1][: new[room]]
+            end = len(keys) - len(where) + new[room]
+            keys, positions = keys[:end], positions[:end]
         room -= len(new)
-    return np.concatenate(keys), np.concatenate(positions)
+    return keys, positions
 
 
 def _clusters(

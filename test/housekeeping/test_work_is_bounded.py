@@ -97,3 +97,15 @@ def test_a_cycle_with_nothing_new_costs_next_to_nothing(tmp_path: Path) -> None:
         live(store, 12)
         steps(store)
         assert max(steps(store).values()) < 100
+
+
+def test_a_row_costs_the_same_however_many_stretches_of_one_row_follow_it(tmp_path: Path) -> None:
+    cost = {}
+    for rows in (250, 1000):
+        with Store(tmp_path / f"{rows}.db", consolidation_window=0.0) as store:
+            now = store.clock.ns / SECOND
+            store.add_many([(f"view {i}", now + i, (3.0 * i, 0.0, 0.0), "scene") for i in range(rows)])
+            store.clock.advance(DAY)
+            cost[rows] = steps(store)["gists"]
+            assert len(store.gists()) == rows
+    assert cost[1000] < 6 * cost[250]
