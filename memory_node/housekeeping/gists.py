@@ -326,7 +326,7 @@ def _columns(rows: sqlite3.Cursor, settings: Settings) -> tuple[NDArray[np.int64
     cells, room = clusters.CellCount(settings.consolidation_spatial_eps), MAX_CELLS
     # NumPy holds the interpreter while it takes in a list, and queries wait.
     while room >= 0 and not len(_cuts(keys, settings)):
-        piece = rows.fetchmany(PIECE if len(keys) else FIRST)
+        piece = rows.fetchmany(PIECE - len(keys) % PIECE if len(keys) else FIRST)
         if not piece:
             break
         keys = np.concatenate([keys, np.array([row[:4] for row in piece], np.int64)])
