@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from support import ros_messages as ros
 from support.fakes import FakeClock
-from support.intake_bench import BATTERY, DETECTIONS, Bench, body, scene
+from support.intake_bench import BATTERY, DETECTIONS, GOAL, Bench, body, scene
 
 from memory_node.ingest import clockwatch
 from memory_node.ingest.clockwatch import TICKING
@@ -147,7 +147,6 @@ def test_body_readings_are_stored_when_they_move_or_after_a_silence() -> None:
 
 
 JOINTS, TWIST = "sensor_msgs/msg/JointState", "geometry_msgs/msg/Twist"
-GOAL = "geometry_msgs/msg/PoseStamped"
 
 
 def joints(i: int) -> Any:

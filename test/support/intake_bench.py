@@ -16,6 +16,7 @@ from support.fakes import FakeClock
 from support.sink import KeepingSink
 
 STRING, DETECTIONS = "std_msgs/msg/String", "robot_memory/msg/DetectionArray"
+GOAL = "geometry_msgs/msg/PoseStamped"
 FLOAT, BATTERY, ODOM = "std_msgs/msg/Float32", "sensor_msgs/msg/BatteryState", "nav_msgs/msg/Odometry"
 
 
@@ -72,3 +73,8 @@ def wait_for(condition: Callable[[], bool]) -> None:
             return
         done.wait(0.01)
     pytest.fail("it did not come")
+
+
+def cup(bench: Bench) -> Any:
+    """A cup 2 m ahead of the camera, seen now."""
+    return ros.own_array(bench.clock.ns / 1e9, "camera", ros.own("cup", 0.9, (2.0, 0.0, 0.0)))
