@@ -45,13 +45,13 @@ class VectorView:
         found[known] = np.where(self.columns["died"][found[known]] > self.version, found[known], -1)
         return found
 
-    def slots_of_texts(self, texts: NDArray[np.int64]) -> Slots:
-        """Slots of all vectors of some texts (ids)."""
+    def of_texts(self, flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Whether the text of each slot, dead ones among them, is flagged, by text id; beyond the flags none is."""
         owners = self.columns["text"][: self.count]
-        among = np.zeros(int(max(texts.max(initial=0), owners.max(initial=0))) + 1, dtype=bool)
-        among[texts] = True
-        slots = np.flatnonzero(among[owners])
-        return slots[self.columns["died"][slots] > self.version]
+        among = np.zeros(max(len(flags), int(owners.max(initial=0)) + 1), dtype=bool)
+        among[: len(flags)] = flags
+        found: NDArray[np.bool_] = among[owners]
+        return found
 
     def scores(self, query: NDArray[np.float32], slots: Slots) -> NDArray[np.float32]:
         """Inner products of the vectors in slots with a query (D,)."""

@@ -129,15 +129,15 @@ class Projections:
         view = index.view
         slots = rows.select(RowFilter(kinds=(int(Kind.OBSERVATION),), layers=(layer_id,), internal=True))
         slots = slots[rows.columns["tier"][slots] == int(Tier.LONG_TERM)]
-        owners = view.columns["text"][: view.count]
-        known = np.zeros(int(max(owners.max(initial=0), rows.columns["text"][slots].max(initial=0))) + 1, dtype=bool)
-        known[rows.columns["text"][slots]] = True
+        texts = rows.columns["text"][slots]
+        known = np.zeros(int(texts.max(initial=0)) + 1, dtype=bool)
+        known[texts] = True
         known[0] = False
-        allowed, wanted = known[owners], SIMILAR
+        allowed, wanted = view.of_texts(known), SIMILAR
         while True:
             found = index.find(view, vector, wanted, allowed)
             if len(found.slots) < wanted or found.similarities[-1] < least:
-                return list(dict.fromkeys(owners[found.slots[found.similarities >= least]].tolist()))
+                return list(dict.fromkeys(view.columns["text"][found.slots[found.similarities >= least]].tolist()))
             wanted *= 4
 
     def save(self) -> bool:

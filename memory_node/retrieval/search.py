@@ -216,7 +216,10 @@ class Searcher:
             return None
         view = seen.view(self._projections.vectors)
         ids = np.array(sorted({*seen.matching(asked, _enough(k)).tolist()}.difference(known)), dtype=np.int64)
-        slots = view.slots_of_texts(ids)
+        flags = np.zeros(int(ids.max(initial=0)) + 1, dtype=bool)
+        flags[ids] = True
+        slots = np.flatnonzero(view.of_texts(flags))
+        slots = slots[view.columns["died"][slots] > view.version]
         shares = asked.shares(conn, ids)[np.searchsorted(ids, view.columns["text"][slots])]
         best: dict[float, float] = {}
         for cosine, share in zip(view.scores(vector, slots).tolist(), shares.tolist(), strict=True):
@@ -302,11 +305,7 @@ class Searcher:
     def _mask(self, rows: View, view: VectorView, resolved: Resolved, plan: Plan) -> Flags:
         plan.paths.append("filtered")
         with plan.stage("filter"):
-            passing = _texts(rows, resolved)
-            owners = view.columns["text"][: view.count]
-            known = np.zeros(max(len(passing), int(owners.max(initial=0)) + 1), dtype=bool)
-            known[: len(passing)] = passing
-            allowed: Flags = known[owners]
+            allowed = view.of_texts(_texts(rows, resolved))
             of_nodes = np.flatnonzero(view.columns["node"][: view.count])
             if len(of_nodes):
                 slots = rows.slots(view.columns["node"][of_nodes])

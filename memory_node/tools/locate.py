@@ -153,7 +153,8 @@ def find(
         read, fits = _read(conn, things, clusters.last_seen[spoken], halflife, until)
         more = _more(conn, things) if whole else 0
         message = remark(context, vector, []) if whole else ""
-    named = [place for one in read for place in _places(one, fits[one.id]) if not _doubted(one)]
+    sure = [one for one in read if not one.tentative or one.confidence >= FADED]
+    named = [place for one in sure for place in _places(one, fits[one.id])]
     best = _best(named, clusters, spoken, halflife)
     more += len(named) + len(spoken) - len(best)
     return _located(context, best, message, more, read)
@@ -238,10 +239,6 @@ def _read(
     return as_of(conn, entities.get_many(conn, fits, history=LEFT), until), fits
 
 
-def _doubted(entity: Entity) -> bool:
-    return entity.tentative and entity.confidence < FADED
-
-
 def _more(conn: sqlite3.Connection, things: Things) -> int:
     """How many things beside the BEST have a place worth telling."""
     if len(things) <= BEST:
@@ -300,9 +297,8 @@ def _texts(context: ToolContext, conn: sqlite3.Connection, question: _Question, 
         ids = set(known.ids.tolist())
         for id_ in {observation for entity, observation in sightings if entity in ids}:
             del relevance[id_]
-    rows = told(
-        conn, sorted(relevance, key=lambda id_: (-relevance[id_], -id_)), places.MOST, context.until(resolved)
-    )
+    best = sorted(relevance, key=lambda id_: (-relevance[id_], -id_))
+    rows = told(conn, best, places.MOST, context.until(resolved))
     said = [(text, relevance[id_]) for text, id_ in zip(rows.texts, rows.ids, strict=True)]
     judged = {one: _judged(question, *one) for one in set(said)}
     return Evidence.of_rows(rows, np.array([judged[one] for one in said], dtype=np.float64))
