@@ -23,7 +23,6 @@ from typing import Any
 import numpy as np
 import rclpy
 import yaml
-from rclpy.executors import MultiThreadedExecutor
 from rclpy.node import Node
 from robot_memory import srv
 from std_msgs.msg import String
@@ -32,6 +31,7 @@ from benchmarks.robot_life import HashEmbedder
 from benchmarks.service import ask
 from benchmarks.soak_node import resident_mb
 from memory_node.process import share_heap
+from memory_node.ros.executor import Spinner
 from memory_node.ros.node import MemoryNode
 
 LAYERS = [f"layer{i}" for i in range(5)]
@@ -48,9 +48,7 @@ def serve(parameters: Path, embedder: str) -> None:
     rclpy.init(args=["benchmark", "--ros-args", "--params-file", str(parameters)])
     node = MemoryNode(embedder=HashEmbedder(384) if embedder == "free" else None)
     assert node.bring_up(), node.failure
-    executor = MultiThreadedExecutor(num_threads=node.parameters["num_threads"])
-    executor.add_node(node)
-    executor.spin()
+    Spinner(node, node.parameters["num_threads"]).join()
 
 
 def parameter_file(folder: Path) -> Path:

@@ -25,7 +25,6 @@ import rclpy
 from geometry_msgs.msg import Point, PointStamped
 from numpy.typing import NDArray
 from rclpy.callback_groups import ReentrantCallbackGroup
-from rclpy.executors import MultiThreadedExecutor
 from rclpy.node import Node
 from robot_memory import srv
 from robot_memory.msg import Filter
@@ -34,6 +33,7 @@ from std_srvs.srv import Trigger
 from benchmarks.robot_life import HashEmbedder
 from memory_node.graph import Detection, Pose
 from memory_node.memory import Memory
+from memory_node.ros.executor import Spinner
 from memory_node.ros.node import MemoryNode
 
 SECOND = 1_000_000_000
@@ -98,9 +98,7 @@ def serve(path: Path) -> None:
     assert node.bring_up(), node.failure
     node.memory.update_pose(Pose(time.time_ns(), (30.0, 30.0, 0.0), 0.0))
     node.create_service(Trigger, "~/empty", lambda request, response: response, callback_group=ReentrantCallbackGroup())
-    executor = MultiThreadedExecutor(num_threads=node.parameters["num_threads"])
-    executor.add_node(node)
-    executor.spin()
+    Spinner(node, node.parameters["num_threads"]).join()
 
 
 def point(x: float, y: float) -> PointStamped:

@@ -6,13 +6,12 @@ several times what it costs in a node that has subscriptions alone, and one thre
 
 from __future__ import annotations
 
-import threading
-import traceback
 from collections.abc import Sequence
 
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
+
+from memory_node.ros.executor import Spinner
 
 
 class Listener:
@@ -32,26 +31,9 @@ class Listener:
             start_parameter_services=False,
             parameter_overrides=[Parameter("start_type_description_service", value=False)],
         )
-        self._log = node.get_logger()
-        self._executor = SingleThreadedExecutor(context=node.context)
-        self._executor.add_node(self.node)
-        self._closing = False
-        self._thread = threading.Thread(target=self._spin, name="listener", daemon=True)
-        self._thread.start()
+        self._spinner = Spinner(self.node, log=node.get_logger())
 
     def close(self) -> None:
         """Stop spinning, and remove the node."""
-        self._closing = True
-        self._executor.shutdown(timeout_sec=1.0)
-        self._thread.join(2.0)
+        self._spinner.close()
         self.node.destroy_node()
-
-    def _spin(self) -> None:
-        while not self._closing:
-            try:
-                self._executor.spin()
-            except ExternalShutdownException:
-                return
-            except Exception:
-                if not self._closing:
-                    self._log.error(f"a subscription failed: {traceback.format_exc()}", throttle_duration_sec=30.0)

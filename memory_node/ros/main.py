@@ -6,13 +6,11 @@ import logging
 import os
 import sys
 import threading
-import traceback
 from pathlib import Path
 from typing import Any
 
 import rclpy
 import yaml
-from rclpy.executors import ExternalShutdownException, MultiThreadedExecutor
 from rclpy.impl.rcutils_logger import RcutilsLogger
 from rclpy.logging import get_logger
 from rclpy.signals import SignalHandlerOptions
@@ -112,6 +110,7 @@ def run(stop: threading.Event, args: list[str] | None = None) -> int:
 
 
 def _run(stop: threading.Event) -> int:
+    from memory_node.ros.executor import Spinner
     from memory_node.ros.node import MemoryNode
 
     try:
@@ -120,10 +119,7 @@ def _run(stop: threading.Event) -> int:
         get_logger("memory").fatal(f"wrong parameter: {error}")
         return 1
     _bridge_logging(node.get_logger())
-    executor = MultiThreadedExecutor(num_threads=node.parameters["num_threads"])
-    executor.add_node(node)
-    spinning = threading.Thread(target=_spin, args=(executor, node, stop), name="spin", daemon=True)
-    spinning.start()
+    spinner = Spinner(node, node.parameters["num_threads"], ended=stop.set)
     code = 0
     try:
         if node.parameters["autostart"] and not node.bring_up():
@@ -134,27 +130,9 @@ def _run(stop: threading.Event) -> int:
     finally:
         stop.set()
         node.close()
-        _shut_down(executor)
+        spinner.close()
         node.destroy_node()
     return code
-
-
-def _shut_down(executor: MultiThreadedExecutor) -> None:
-    """End an executor, but leave it a callback that hangs, as in a question to an endpoint: rclpy waits for each."""
-    ending = threading.Thread(target=executor.shutdown, args=(1.0,), name="shutdown", daemon=True)
-    ending.start()
-    ending.join(1.5)
-
-
-def _spin(executor: MultiThreadedExecutor, node: Any, stop: threading.Event) -> None:
-    while not stop.is_set():
-        try:
-            executor.spin()
-        except ExternalShutdownException:
-            stop.set()
-        except Exception:  # one bad callback must not take the others with it
-            if not stop.is_set():
-                node.get_logger().error(f"a callback failed: {traceback.format_exc()}")
 
 
 def _bridge_logging(to: RcutilsLogger) -> None:

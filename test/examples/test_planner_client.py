@@ -14,9 +14,10 @@ pytest.importorskip("robot_memory", reason="the interfaces are not built, see `m
 from rclpy.executors import SingleThreadedExecutor  # noqa: E402
 from rclpy.task import Future  # noqa: E402
 from robot_memory import srv  # noqa: E402
-from support.ros_harness import Spinner, node_here, wait_until  # noqa: E402
+from support.ros_harness import node_here, wait_until  # noqa: E402
 
 from examples.planner_client import SERVICES, MemoryClient, fill, text_of  # noqa: E402
+from memory_node.ros.executor import Spinner  # noqa: E402
 from memory_node.ros.services import SERVICES as OFFERED  # noqa: E402
 from memory_node.tools.catalogue import TOOLS  # noqa: E402
 
@@ -121,7 +122,7 @@ def test_a_memory_that_never_answers_is_given_up(ros_context: Any) -> None:
         return response
 
     silent.create_service(srv.Locate, "~/locate", never)
-    spinners = [Spinner(ros_context, 2, one) for one in (node, silent)]
+    spinners = [Spinner(one, 2) for one in (node, silent)]
     try:
         client = MemoryClient(node, timeout=0.2)
         assert client.wait_for("locate", 10.0)

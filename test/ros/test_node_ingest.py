@@ -243,13 +243,14 @@ def test_a_trigger_stores_the_newest(world: tuple[Any, Peer]) -> None:
 def test_f17_faults_of_layers_are_told_and_do_no_harm(world: tuple[Any, Peer]) -> None:
     _, other = world
     other.publisher("/wrong", Float32, expect=False)
+    other.publisher("/scene", String)
 
     def warnings() -> str:
         return "\n".join(other.call("get_status").status.warnings)
 
     wait_until(lambda: "/wrong is published as std_msgs/msg/Float32, not as std_msgs/msg/String" in warnings(), "told")
     assert "type no_such_msgs/msg/Thing cannot be read here" in warnings()
-    assert "/scenes has no publisher; nearest topics: /scene, " in warnings()
+    assert "/scenes has no publisher; nearest topics: /scene" in warnings()
 
 
 def test_f7_bytes_that_are_not_utf8_do_not_end_the_node(world: tuple[Any, Peer]) -> None:

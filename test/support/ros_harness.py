@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,10 +17,10 @@ import yaml
 from builtin_interfaces.msg import Time
 from lifecycle_msgs.srv import GetState
 from rclpy.context import Context
-from rclpy.executors import ExternalShutdownException, MultiThreadedExecutor
+from rclpy.executors import ExternalShutdownException
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
-from memory_node.ros.main import _spin
+from memory_node.ros.executor import Spinner
 from memory_node.ros.node import MemoryNode
 from memory_node.ros.services import SERVICES
 from support.domains import next_domain
@@ -71,23 +70,6 @@ def stamp(seconds: float) -> Time:
     return Time(sec=sec, nanosec=nanosec)
 
 
-class Spinner:
-    """Spins nodes in a thread of its own until it is closed."""
-
-    def __init__(self, context: Context, threads: int, *nodes: Any) -> None:
-        self._executor = MultiThreadedExecutor(num_threads=threads, context=context)
-        for node in nodes:
-            self._executor.add_node(node)
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=_spin, args=(self._executor, nodes[0], self._stop), daemon=True)
-        self._thread.start()
-
-    def close(self) -> None:
-        self._stop.set()
-        self._executor.shutdown(timeout_sec=2.0)
-        self._thread.join(5.0)
-
-
 class Peer:
     """Another node of the robot: publishes, and asks the memory as a planner would."""
 
@@ -96,7 +78,7 @@ class Peer:
         self.context = Context()
         rclpy.init(context=self.context)
         self.node = rclpy.create_node("peer", context=self.context)
-        self._spinner = Spinner(self.context, 2, self.node)
+        self._spinner = Spinner(self.node, 2)
         self._publishers: dict[str, Any] = {}
         self._clients: dict[str, Any] = {}
 
@@ -189,7 +171,7 @@ def node_here(
     rclpy.init(context=context, args=["test", "--ros-args", "--params-file", file, *arguments])
     try:
         node = MemoryNode(embedder=embedder, context=context)
-        spinner = Spinner(context, 8, node)
+        spinner = Spinner(node, 8)
         try:
             if up:
                 assert node.bring_up(), node.failure

@@ -1,0 +1,141 @@
+"""Spins nodes: the thread that takes a callback also runs it, and another goes on where it takes long.
+
+rclpy's MultiThreadedExecutor hands each callback to another thread, and meanwhile looks at every entity again, three
+times a callback. There is one interpreter lock, so each answer would wait for that.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+from rclpy.context import Context
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.impl.rcutils_logger import RcutilsLogger
+from rclpy.node import Node
+
+PATIENCE = 0.01
+"""s that a callback may take before another thread waits for the next one."""
+THROTTLE = 30.0
+"""s between two reports of callbacks that failed."""
+
+
+class TurnsExecutor(SingleThreadedExecutor):
+    """Runs as many callbacks at once as threads are in `spin`, which any number of them may call.
+
+    One thread has the turn: it waits for a callback and runs it. Where that takes longer than PATIENCE the turn passes
+    to another, so that a callback that is slow, or hangs, keeps the others waiting for that long and no longer.
+    """
+
+    def __init__(self, *, context: Context | None = None) -> None:
+        super().__init__(context=context)
+        self._turn = threading.Condition()
+        self._holder = 0  # the thread that has the turn; 0: none
+        self._began: float | None = None  # when it began its callback (s, monotonic); None: it waits for one
+        self._watched = False  # whether a thread looks at how long the callback takes; the others sleep
+
+    def spin(self) -> None:
+        """Execute callbacks until shutdown; raises what a callback raises."""
+        try:
+            while self.context.ok() and not self._is_shutdown:
+                self._run_one(None)
+        finally:
+            self._wake_one()
+
+    def spin_once(self, timeout_sec: float | None = None) -> None:
+        """Wait for the turn, then at most timeout_sec (s) for a callback, and run it."""
+        try:
+            self._run_one(timeout_sec)
+        finally:
+            self._wake_one()
+
+    def wait_for_ready_callbacks(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the next callback, as rclpy's executors do; from then on the turn may pass."""
+        found = super().wait_for_ready_callbacks(*args, **kwargs)
+        with self._turn:
+            self._began = time.monotonic()
+            if not self._watched:
+                self._turn.notify()
+        return found
+
+    def _run_one(self, timeout_sec: float | None) -> None:
+        me = threading.get_ident()
+        self._take_turn(me)
+        try:
+            super().spin_once(timeout_sec)
+        finally:
+            with self._turn:
+                if self._holder == me:  # it will be back for more: nobody is woken
+                    self._holder = 0
+
+    def _take_turn(self, me: int) -> None:
+        """Wait until nobody has the turn, or who has it has run a callback for PATIENCE."""
+        with self._turn:
+            while self._holder:
+                left = None if self._began is None else self._began + PATIENCE - time.monotonic()
+                if left is not None and left <= 0.0:
+                    break
+                if left is None or self._watched:
+                    self._turn.wait()
+                else:
+                    self._watched = True
+                    self._turn.wait(left)
+                    self._watched = False
+            self._holder, self._began = me, None
+
+    def _wake_one(self) -> None:
+        with self._turn:
+            self._turn.notify()
+
+
+class Spinner:
+    """Threads that spin a node until it is closed. A callback that raises is logged, and takes no other with it.
+
+    Args:
+        threads: callbacks that may run at once; with one, each topic's messages stay in order.
+        log: where failures go; the node's own logger by default.
+        ended: called when the context is shut down from outside.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        threads: int = 1,
+        log: RcutilsLogger | None = None,
+        ended: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._context, self._log, self._ended = node.context, log or node.get_logger(), ended
+        self._executor = TurnsExecutor(context=node.context)
+        self._executor.add_node(node)
+        self._closing = False
+        self._threads = [threading.Thread(target=self._spin, name="spin", daemon=True) for _ in range(threads)]
+        for thread in self._threads:
+            thread.start()
+
+    def join(self) -> None:
+        """Wait until the context is shut down from outside, or `close`."""
+        for thread in self._threads:
+            thread.join()
+
+    def close(self, patience: float = 1.5) -> None:
+        """Stop spinning. A callback has `patience` (s) to end; one that hangs, as in a question, is left behind."""
+        self._closing = True
+        until = time.monotonic() + patience
+        self._executor.shutdown(timeout_sec=patience)
+        for thread in self._threads:
+            thread.join(max(0.0, until - time.monotonic()))
+
+    def _spin(self) -> None:
+        while not self._closing:
+            try:
+                self._executor.spin()
+                if not self._context.ok():
+                    return self._ended()
+            except ExternalShutdownException:
+                return self._ended()
+            except Exception:
+                if not self._closing:
+                    self._log.error(f"a callback failed: {traceback.format_exc()}", throttle_duration_sec=THROTTLE)
