@@ -14,23 +14,24 @@ from memory_node.graph import Kind
 
 LONGEST = 3600 * 1_000_000_000
 """ns: the longest time that a row may stand for."""
-LATE = 32
-"""Rows of a layer that are looked through for its last reading; those stored in the time of a row came late."""
 _LAYERS = """
     SELECT id, name, (SELECT start_stamp FROM session WHERE id = ?) FROM layer
     WHERE internal = 1 AND (? OR name IN (SELECT value FROM json_each(?))) ORDER BY name"""
-_BEGUN = """
-    FROM node INDEXED BY node_layer_stamp WHERE layer_id = :layer AND stamp BETWEEN :oldest AND :at
-    AND last_stamp >= :since AND session_id >= :session AND kind = :kind AND (value IS NOT NULL OR NOT :numbers)"""
-_FIRST = f"SELECT stamp, value {_BEGUN} ORDER BY stamp LIMIT 1"
-# The rows that began last may be late readings, in the time of one that began before them.
+_WANTED = f"""layer_id = :layer AND kind = {Kind.OBSERVATION:d} AND stamp BETWEEN :oldest AND :at
+    AND session_id >= :session AND (value IS NOT NULL OR NOT :numbers)"""
+_FIRST = f"SELECT stamp, value FROM node INDEXED BY node_layer_stamp WHERE {_WANTED} ORDER BY stamp LIMIT 1"
+# The row that began last may be one of many that came late, in the time of a row that began before and lasted longer.
 _LAST = f"""
     WITH begun AS MATERIALIZED (
-        SELECT id, text_id, value, unit, stamp, min(last_stamp, :at) AS last {_BEGUN}
-        ORDER BY stamp DESC, id DESC LIMIT {LATE}
-    )
-    SELECT begun.id, ifnull(body, ''), value, ifnull(unit, ''), last
-    FROM begun LEFT JOIN text ON text.id = text_id ORDER BY last DESC, stamp DESC, begun.id DESC LIMIT 1"""
+        SELECT id, text_id, value, unit, stamp, min(last_stamp, :at) AS last
+        FROM node INDEXED BY node_layer_stamp WHERE {_WANTED} ORDER BY stamp DESC, id DESC LIMIT 1
+    ), lasted AS (
+        SELECT id, text_id, value, unit, stamp, min(last_stamp, :at) AS last
+        FROM node INDEXED BY node_lasting WHERE {_WANTED} AND last_stamp > stamp
+        AND last_stamp > (SELECT last FROM begun WHERE last < :at) AND last_stamp <= :at + {LONGEST}
+        ORDER BY last_stamp DESC LIMIT 1
+    ), found AS (SELECT * FROM lasted UNION ALL SELECT * FROM begun ORDER BY last DESC LIMIT 1)
+    SELECT found.id, ifnull(body, ''), value, ifnull(unit, ''), last FROM found LEFT JOIN text ON text.id = text_id"""
 _LEAST, _MOST = -(2**63), 2**63 - 1
 _DAY = 86_400_000_000_000
 
@@ -63,18 +64,15 @@ def latest(
     found = []
     for layer, name, start in conn.execute(_LAYERS, (first_session, layers is None, json.dumps(names))).fetchall():
         oldest = _LEAST if start is None else max(_LEAST, start - _DAY)
-        row = conn.execute(_LAST, _bounds(layer, now, oldest, _LEAST, first_session, numbers=False)).fetchone()
+        row = conn.execute(_LAST, _bounds(layer, oldest, now, first_session, numbers=False)).fetchone()
         if row is not None:
             found.append(BodyLatest(name, *row))
     return found
 
 
-def _bounds(layer: int, at: int, oldest: int, since: int, session: int, numbers: bool) -> dict[str, int]:
-    """Which rows of a layer are looked through: begun from oldest to at, not over before since (all ns)."""
-    return {
-        "layer": layer, "at": at, "oldest": oldest, "since": since, "session": session, "numbers": numbers,
-        "kind": int(Kind.OBSERVATION),
-    }  # fmt: skip
+def _bounds(layer: int, oldest: int, at: int, session: int, numbers: bool) -> dict[str, int]:
+    """Which rows of a layer are looked through: begun from oldest to at (ns)."""
+    return {"layer": layer, "oldest": oldest, "at": at, "session": session, "numbers": numbers}
 
 
 def is_stored(conn: sqlite3.Connection) -> bool:
@@ -117,8 +115,8 @@ def value_at(
     if row is None:
         return None
     start = stamp - back
-    last = conn.execute(_LAST, _bounds(row[0], stamp, start - LONGEST, start, first_session, numbers=True)).fetchone()
-    if last is not None:
+    last = conn.execute(_LAST, _bounds(row[0], start - LONGEST, stamp, first_session, numbers=True)).fetchone()
+    if last is not None and last[4] >= start:
         return last[4], last[2]
-    first = conn.execute(_FIRST, _bounds(row[0], _MOST, stamp, start, first_session, numbers=True)).fetchone()
+    first = conn.execute(_FIRST, _bounds(row[0], stamp, _MOST, first_session, numbers=True)).fetchone()
     return None if first is None else (first[0], first[1])

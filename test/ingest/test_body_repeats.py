@@ -11,7 +11,7 @@ from support.fakes import SECOND, FakeClock
 from memory_node.graph import EVENTS_LAYER, Filter
 from memory_node.ingest.buffer import Entry, Repeat
 from memory_node.memory import Memory
-from memory_node.storage.body import LATE, LONGEST, values_before
+from memory_node.storage.body import LONGEST, values_before
 from memory_node.tools.results import BodyReading
 
 Open = Callable[[bool], Memory]
@@ -133,11 +133,25 @@ def test_the_latest_reading_is_that_of_the_newest_stamp_whatever_comes_late(
 ) -> None:
     memory = open_memory(fold)
     live(memory, clock, *[80.0] * 120)
-    for value, behind in ((20.0, 30.0), (30.0, 20.0), *[(20.0 + i, 40.0 - i) for i in range(LATE - 3)]):
+    for value, behind in ((20.0, 30.0), (30.0, 20.0), *[(20.0 + i / 10, 50.0 - i / 10) for i in range(400)]):
         late(memory, clock, value, behind)
     assert (reading(memory).value, reading(memory).age, reading(memory).change) == (80.0, 0.0, 0.0)
     live(memory, clock, 79.0)
     assert (reading(memory).value, reading(memory).age, reading(memory).change) == (79.0, 0.0, -1.0)
+
+
+@pytest.mark.parametrize("fold", [True, False])
+def test_the_latest_reading_is_the_newest_of_those_that_began_to_come_late(
+    open_memory: Open, clock: FakeClock, fold: bool
+) -> None:
+    memory = open_memory(fold)
+    live(memory, clock, *[80.0 - i / 100 for i in range(100)])
+    clock.advance(1)
+    for behind in range(50, -1, -1):  # they catch up with the present
+        late(memory, clock, 20.0, behind)
+    assert (reading(memory).value, reading(memory).age) == (20.0, 0.0)
+    clock.advance(1)
+    assert (reading(memory).value, reading(memory).age) == (20.0, 1.0)
 
 
 @pytest.mark.parametrize("fold", [True, False])
