@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.clock import Clock, ClockType
+from rclpy.exceptions import InvalidHandle
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.timer import Timer
@@ -36,8 +37,8 @@ def guarded(node: Node, callback: Callable[[], object]) -> Callable[[], None]:
     def run() -> None:
         try:
             callback()
-        except ClosedError:
-            pass  # the timer was on its way when the memory was closed
+        except (ClosedError, InvalidHandle):
+            pass  # the timer was on its way when the memory was closed, or its publisher destroyed
         except MemoryNodeError as error:
             node.get_logger().warning(str(error), throttle_duration_sec=30.0)
         except Exception:

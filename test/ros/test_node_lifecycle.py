@@ -16,6 +16,7 @@ from support.ros_harness import Peer, layer, node_here, peer, wait_until
 
 from memory_node.errors import shown
 from memory_node.memory import Memory
+from memory_node.ros.reporting import guarded
 
 SCENE: dict[str, Any] = {"layers": ["scene"], "scene": layer("/scene", "std_msgs/msg/String"), "autostart": False}
 
@@ -72,6 +73,18 @@ def test_f8_the_clock_is_heard_in_a_node_of_its_own(tmp_path: Path) -> None:
             return bool(node.get_clock().now().nanoseconds == node.clock.now_ns() == 12_000_000_005)
 
         wait_until(told, "the clock is heard")
+
+
+@pytest.mark.usefixtures("domain")
+def test_f13_a_timer_that_is_on_its_way_when_its_publisher_goes_leaves_no_traceback(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    with peer() as other:
+        publisher = other.node.create_publisher(String, "/told", 1)
+        report = guarded(other.node, lambda: publisher.publish(String()))
+        other.node.destroy_publisher(publisher)
+        report()
+    assert "Traceback" not in capfd.readouterr().err
 
 
 def test_a_failing_transition_is_told_and_leaves_the_node_unconfigured(tmp_path: Path) -> None:
