@@ -8,11 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import Point
+from nav_msgs.msg import Odometry
 from rcl_interfaces.msg import Log, Parameter, ParameterValue
 from rcl_interfaces.srv import SetParameters
+from robot_memory.msg import Detection, DetectionArray
 from rosgraph_msgs.msg import Clock
-from std_msgs.msg import String
+from sensor_msgs.msg import BatteryState
+from std_msgs.msg import Header, String
 from support.ros_harness import ROOT, Peer, layer, parameter_file, peer, process, ready, stamp, wait_until
+from visualization_msgs.msg import MarkerArray
 
 pytestmark = [pytest.mark.process, pytest.mark.usefixtures("domain")]
 
@@ -112,6 +118,60 @@ def test_the_shipped_configuration_starts_and_stops_while_the_model_loads(tmp_pa
         assert other.call("temporal_query").success
         assert node.stop() == 0, node.output
         assert "is not read by this node" not in node.output
+
+
+def see_a_mug(other: Peer) -> None:
+    """Send of each kind of message something, in an episode that is left open."""
+    now = Header(frame_id="map", stamp=stamp(time.time()))
+    pose = Odometry(header=now, child_frame_id="base_link")
+    pose.pose.pose.orientation.w = 1.0
+    other.publish("/odom", pose)
+    other.publish("/battery", BatteryState(header=now, percentage=0.5))
+    assert other.call("start_episode", name="tea").success
+    mug = Detection(label="mug", confidence=0.9, has_position=True, position=Point(x=1.0, y=2.0))
+    for _ in range(3):
+        other.publish("/detections", DetectionArray(header=now, detections=[mug]))
+    other.publish("/scene", *(String(data=f"a mug on table {i}") for i in range(5)))
+    other.wait_rows(8, "scene", "detections")
+
+
+def test_where_rclpy_checks_each_field_of_a_message_all_that_the_node_sends_passes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ROS_PYTHON_CHECK_FIELDS", "1")
+    parameters = SCENE | {
+        "db_path": str(tmp_path / "memory.db"),
+        "layers": ["scene", "detections", "battery"],
+        "detections": layer("/detections", "robot_memory/msg/DetectionArray"),
+        "battery": layer("/battery", "sensor_msgs/msg/BatteryState", is_internal_state=True),
+        "fold_repeats": False,
+        "markers_period": 0.1,
+        "diagnostics_period": 0.1,
+    }
+    with process(tmp_path, parameters) as node, peer() as other:
+        told: list[DiagnosticArray] = []
+        marked: list[MarkerArray] = []
+        other.node.create_subscription(DiagnosticArray, "/diagnostics", told.append, 10)
+        other.node.create_subscription(MarkerArray, "/memory/markers", marked.append, 10)
+        ready(other, node)
+        see_a_mug(other)
+        assert other.call("end_episode").gist_ids
+        answers = {
+            "semantic_search": other.call("semantic_search", query="mug").matches,
+            "recall": other.call("recall", query="mug").entities,
+            "search_gists": other.call("search_gists", query="mug").gists,
+            "locate": [place for place in [other.call("locate", concept="mug")] if place.found],
+            "entity_query": other.call("entity_query", name="mug").entities,
+            "episode_summary": other.call("episode_summary", task_name="tea").episodes,
+            "get_current_context": other.call("get_current_context").nearby,
+            "body_status": other.call("body_status").readings,
+            "get_status": other.call("get_status").status.layers,
+            "get_jobs": other.call("get_jobs").jobs,
+        }
+        assert [service for service, answer in answers.items() if not answer] == [], node.output
+        wait_until(lambda: told and any(array.markers for array in marked), "diagnostics and markers")
+        assert node.stop() == 0, node.output
+        assert "Traceback" not in node.output and "failed" not in node.output, node.output
 
 
 def wrong(folder: Path, text: str) -> str:
