@@ -56,7 +56,11 @@ class LayerSettings:
         runtime=True,
     )
     max_rate_hz: float = setting(
-        2.0, "Messages kept a second of the node's clock, the newest ones; 0: all.", unit="Hz", low=0.0, high=10_000.0
+        2.0,
+        "Messages kept a second of the node's clock, the newest ones; 0: all. Not beside a trigger.",
+        unit="Hz",
+        low=0.0,
+        high=10_000.0,
     )
     min_change: float = setting(
         0.0,

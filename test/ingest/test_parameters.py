@@ -176,6 +176,13 @@ def test_f15_empty_lists_are_unset(empty: Any) -> None:
                 ("std_msgs/msg/Float32", "percentage_scale", 100.0, "sensor_msgs/msg/BatteryState", {}),
             )
         ),
+        *(
+            (
+                {"layers": ["a"], "a.topic": "/a", "a.trigger": trigger, "a.max_rate_hz": 5.0},
+                "a.max_rate_hz: got 5.0, it has no effect here: `trigger` says when",
+            )
+            for trigger in ("/snapshot", "0.2 Hz")
+        ),
         ({"sensor_frames.cam": "front"}, "sensor_frames.cam: got 'front'"),
         ({"sensor_frames": [1.0, 2.0]}, "sensor_frames: got [1.0, 2.0], allowed is a group: sensor_frames.<frame>: ["),
         *(
@@ -201,6 +208,13 @@ def test_settings_that_may_have_an_effect_once_the_type_is_found_out_are_taken()
     given |= {"max_silence": 60.0, "stale_after": 60.0}
     parameters = read({"layers": ["a"], "a.topic": "/a", **{f"a.{name}": value for name, value in given.items()}})
     assert {name: getattr(parameters.layers[1], name) for name in given} == given
+
+
+@pytest.mark.parametrize("rate", [{}, {"a.max_rate_hz": 0.0}])
+@pytest.mark.parametrize("trigger", ["/snapshot", "0.2 Hz"])
+def test_a_trigger_is_taken_with_the_default_rate_and_with_none(trigger: str, rate: dict[str, float]) -> None:
+    layer = read({"layers": ["a"], "a.topic": "/a", "a.trigger": trigger, **rate}).layers[1]
+    assert (layer.trigger, layer.max_rate_hz) == (trigger, rate.get("a.max_rate_hz", 2.0))
 
 
 def test_a_setting_without_effect_is_refused_at_run_time_too() -> None:

@@ -147,12 +147,14 @@ def _module(type_name: str, layer: LayerSettings) -> str:
 
 
 def without_effect(layer: LayerSettings, type_name: str) -> dict[str, str]:
-    """Return the settings that were given and do nothing for messages of a type, each with why that is.
+    """Return the settings that were given and do nothing beside the others or for messages of a type, each with why.
 
     Args:
         type_name: "" while it is not known; then only what no type changes is told.
     """
     reasons: dict[str, str] = {}
+    if layer.trigger and layer.max_rate_hz > 0.0:  # 0 asks for no limit, and there is none
+        reasons["max_rate_hz"] = "`trigger` says when"
     if layer.tells_of_body(type_name) is False:
         reasons |= dict.fromkeys(("min_change", "max_silence", "stale_after"), "it is for internal state")
     if type_name or layer.fields:
