@@ -41,6 +41,22 @@ class Embedder(Protocol):
         ...
 
 
+@runtime_checkable
+class RemoteEmbedder(Embedder, Protocol):
+    """An embedder that computes elsewhere: who waits for it can go, and others may call it while it hangs."""
+
+    def embed_within(self, texts: list[str], timeout: float) -> NDArray[np.float32]:
+        """Do as `embed`, but raise EmbedderError after timeout s, whatever becomes of the call."""
+        ...
+
+
+def embed_within(embedder: Embedder, texts: list[str], timeout: float) -> NDArray[np.float32]:
+    """Embed for at most timeout s where the embedder can be left, else for as long as it takes."""
+    if isinstance(embedder, RemoteEmbedder):
+        return embedder.embed_within(texts, timeout)
+    return embedder.embed(texts)
+
+
 @dataclass(frozen=True)
 class SummaryRow:
     """One observation as a summarizer sees it: text, layer, stamp (ns), position (m) or None, repeats.

@@ -6,7 +6,7 @@ import logging
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -155,13 +155,14 @@ class Rooms:
     @contextmanager
     def reading(self) -> Iterator[None]:
         """Around a query: the thread's own rows are committed first, and housekeeping stands aside."""
-        if self.db.read_only:
-            self.projections.follow(self._model_of)
-            yield
-            return
-        self.recorder.wait_for_own()
-        with self.runner.foreground:
-            yield
+        with nullcontext() if self.embedding is None else self.embedding.patience():
+            if self.db.read_only:
+                self.projections.follow(self._model_of)
+                yield
+                return
+            self.recorder.wait_for_own()
+            with self.runner.foreground:
+                yield
 
     def all_indexed(self) -> bool:
         """Whether every text has its vector, of the model that is active, and every vector is in the index."""

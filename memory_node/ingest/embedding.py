@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from memory_node.errors import EmbedderError, InvalidArgument, MemoryNodeError
+from memory_node.protocols import embed_within
 from memory_node.storage import texts, vectors
 
 if TYPE_CHECKING:
@@ -40,7 +41,8 @@ _BACKLOG_PATIENCE = 0.1
 """s that the backlog lets questions go first: those that come without a pause would leave it no turn."""
 _FIRST_RETRY, _LAST_RETRY = 0.5, 30.0
 QUESTION_PATIENCE = 2.0
-"""s a question waits for the embedder to end the batch at hand; then words answer alone."""
+"""s a question waits in all for the embedder to end the batch at hand, and for an answer from elsewhere; then words
+answer alone."""
 CLOSE_PATIENCE = 2.0
 """s that closing waits for the same; an embedder that hangs keeps its texts in the backlog. A launch file gives a
 node 5 s."""
@@ -63,13 +65,13 @@ class _Turns:
         return time.monotonic() - self._asked < _ATTENTIVE
 
     @contextmanager
-    def question(self) -> Iterator[None]:
-        """Raises EmbedderError when the call at hand does not end within QUESTION_PATIENCE."""
+    def question(self, patience: float) -> Iterator[None]:
+        """Raises EmbedderError when the call at hand does not end within patience, s."""
         with self._state:
             self._asked = time.monotonic()
             self._questions.append(turn := object())
             free = self._state.wait_for(
-                lambda: not self._busy and not self._overdue and self._questions[0] is turn, QUESTION_PATIENCE
+                lambda: not self._busy and not self._overdue and self._questions[0] is turn, patience
             )
             self._questions.remove(turn)
             if not free:
@@ -129,6 +131,7 @@ class EmbeddingQueue:
         self._queries: OrderedDict[str, NDArray[np.float32]] = OrderedDict()
         self._names: OrderedDict[str, NDArray[np.float32]] = OrderedDict()
         self._cache_lock = threading.Lock()
+        self._asking = threading.local()
         self._wake = threading.Event()
         self._closing = threading.Event()
         self._again = threading.Event()
@@ -158,6 +161,15 @@ class EmbeddingQueue:
         """Say that the embedder answers again, so that the backlog need not wait for the next attempt."""
         self._again.set()
 
+    @contextmanager
+    def patience(self) -> Iterator[None]:
+        """Around all that one question asks in its thread: it waits for QUESTION_PATIENCE in all, not each time."""
+        self._asking.left = QUESTION_PATIENCE
+        try:
+            yield
+        finally:
+            del self._asking.left
+
     def embed_query(self, text: str) -> NDArray[np.float32] | None:
         """Return the unit vector of a question, shape (dim,), or None when the embedder does not answer."""
         with self._cache_lock:
@@ -165,8 +177,7 @@ class EmbeddingQueue:
                 self._queries.move_to_end(text)
                 return self._queries[text]
         try:
-            with self._turns.question():
-                vector = self._embed([self._split(text)[0]])[0]
+            vector = self._embed_now([self._split(text)[0]])[0]
         except EmbedderError as error:
             self.error = str(error)
             return None
@@ -184,13 +195,23 @@ class EmbeddingQueue:
         try:
             for start in range(0, len(new), self._batch_size):
                 batch = new[start : start + self._batch_size]
-                with self._turns.question():
-                    found.update(zip(batch, self._embed(batch), strict=True))
+                found.update(zip(batch, self._embed_now(batch), strict=True))
         except EmbedderError as error:
             self.error = str(error)
             return None
         self._keep_names(found)
         return np.stack([found[name] for name in names])
+
+    def _embed_now(self, batch: list[str]) -> NDArray[np.float32]:
+        """Vectors that a question waits for."""
+        patience = getattr(self._asking, "left", QUESTION_PATIENCE)
+        until = time.monotonic() + patience
+        try:
+            with self._turns.question(patience):
+                return self._embed(batch, until - time.monotonic())
+        finally:
+            if hasattr(self._asking, "left"):
+                self._asking.left = until - time.monotonic()
 
     def _keep_names(self, found: Mapping[str, NDArray[np.float32]]) -> None:
         with self._cache_lock:
@@ -329,9 +350,12 @@ class EmbeddingQueue:
             start += size
         return np.concatenate(chunks)
 
-    def _embed(self, batch: list[str]) -> NDArray[np.float32]:
+    def _embed(self, batch: list[str], patience: float | None = None) -> NDArray[np.float32]:
+        """Vectors of some texts. Args: patience: s after which an embedder that can be left is; None: never."""
+        embedder = self._embedder
         try:
-            found = np.asarray(self._embedder.embed(batch), dtype=np.float32)
+            rows = embedder.embed(batch) if patience is None else embed_within(embedder, batch, patience)
+            found = np.asarray(rows, dtype=np.float32)
         except EmbedderError:
             raise
         except Exception as error:

@@ -101,7 +101,10 @@ _NODE = (
         form=_URL,
     ),
     _row("embedder.key_variable", "", "Environment variable that holds the endpoint's key; empty: none."),
-    _row("embedder.timeout", 10.0, "Longest time for one answer of the endpoint.", "s", 0.1, 600.0),
+    _row(
+        "embedder.timeout", 10.0, "Longest time for one answer of the endpoint; a question waits 2 s at most.",
+        "s", 0.1, 600.0,
+    ),
     _row(
         "summarizer.url", "", "OpenAI-compatible endpoint of a language model that words gists; empty: extractive.",
         form=_URL,

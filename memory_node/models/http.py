@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import os
+import threading
+import time
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as TookTooLong
 from typing import TYPE_CHECKING, Any
 
 from memory_node.errors import EmbedderError
@@ -10,6 +14,10 @@ from memory_node.errors import EmbedderError
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+
+MOST_LEFT = 4
+"""Requests that may be under way in threads of their own: as many as hang, and no question waits for more."""
 
 
 class HttpEmbedder:
@@ -38,6 +46,7 @@ class HttpEmbedder:
         key = os.environ.get(key_variable, "") if key_variable else ""
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         self._client = httpx.Client(timeout=timeout, headers=headers)
+        self._free = threading.Semaphore(MOST_LEFT)
         self.name = model
         self.dim = 0
         try:
@@ -56,6 +65,31 @@ class HttpEmbedder:
         if self.dim and vectors.shape[1] != self.dim:
             raise EmbedderError(f"{self._url}: vectors of {vectors.shape[1]} numbers came, {self.dim} were expected")
         return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+
+    def embed_within(self, texts: list[str], timeout: float) -> NDArray[np.float32]:
+        """Return the same, or raise EmbedderError after timeout s; the request is left to end by itself.
+
+        httpx limits each step of a request, not the whole, and the look-up of the host's name not at all.
+        """
+        until = time.monotonic() + timeout
+        if timeout <= 0.0:
+            raise EmbedderError(f"{self._url}: no answer in time")
+        if not self._free.acquire(timeout=timeout):
+            raise EmbedderError(f"{self._url}: {MOST_LEFT} requests are without an answer")
+        answer: Future[NDArray[np.float32]] = Future()
+        threading.Thread(target=self._fulfil, args=(answer, texts), name="ask-embedder", daemon=True).start()
+        try:
+            return answer.result(until - time.monotonic())
+        except TookTooLong:
+            raise EmbedderError(f"{self._url}: no answer in time") from None
+
+    def _fulfil(self, answer: Future[NDArray[np.float32]], texts: list[str]) -> None:
+        try:
+            answer.set_result(self.embed(texts))
+        except Exception as error:
+            answer.set_exception(error)
+        finally:
+            self._free.release()
 
     def close(self) -> None:
         """Close the connections."""

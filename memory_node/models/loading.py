@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from memory_node.errors import EmbedderError
+from memory_node.protocols import embed_within
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,9 +54,16 @@ class BackgroundEmbedder:
 
     def embed(self, texts: list[str]) -> NDArray[np.float32]:
         """Return vectors, shape (len(texts), dim); raise EmbedderError while there is no model."""
+        return self._loaded().embed(texts)
+
+    def embed_within(self, texts: list[str], timeout: float) -> NDArray[np.float32]:
+        """Return the same; raise EmbedderError after timeout s as well where the model computes elsewhere."""
+        return embed_within(self._loaded(), texts, timeout)
+
+    def _loaded(self) -> Embedder:
         if self._embedder is None:
             raise EmbedderError(self.error or f"model {self.name}: still loading")
-        return self._embedder.embed(texts)
+        return self._embedder
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until the first attempt has ended; return whether the model is ready."""

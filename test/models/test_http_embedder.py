@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from memory_node.errors import EmbedderError
-from memory_node.models.http import HttpEmbedder
+from memory_node.models.http import MOST_LEFT, HttpEmbedder
 from memory_node.models.loading import http_embedder
 
 Reply = Callable[[dict[str, Any]], tuple[int, bytes]]
@@ -122,6 +122,43 @@ def test_a_server_that_does_not_answer_is_given_up_in_time(server: Server) -> No
     with pytest.raises(EmbedderError, match="no answer in time"):
         HttpEmbedder(server.url, "m", timeout=0.2)
     release.set()
+
+
+def test_a_request_that_hangs_is_left_and_holds_up_no_other(server: Server) -> None:
+    embedder, release = HttpEmbedder(server.url, "m", timeout=60.0), threading.Event()
+
+    def reply(request: dict[str, Any]) -> tuple[int, bytes]:
+        if request["input"] == ["hang"]:
+            assert release.wait(60.0)
+        return vectors(request)
+
+    server.reply = reply
+    try:
+        for _ in range(MOST_LEFT):
+            np.testing.assert_allclose(embedder.embed_within(["go"], 30.0), [[0.6, 0.8, 0.0]], rtol=1e-6)
+            with pytest.raises(EmbedderError, match="no answer in time"):
+                embedder.embed_within(["hang"], 0.1)
+        before = len(server.requests)
+        with pytest.raises(EmbedderError, match=f"{MOST_LEFT} requests are without an answer"):
+            embedder.embed_within(["go"], 0.1)
+        assert len(server.requests) == before and embedder.embed(["go"]).shape == (1, 3)
+    finally:
+        release.set()
+    assert embedder.embed_within(["go"], 30.0).shape == (1, 3), "they have ended"
+    embedder.close()
+
+
+def test_an_error_of_a_request_that_may_be_left_is_told(server: Server) -> None:
+    embedder = HttpEmbedder(server.url, "m")
+    server.reply = lambda request: (500, b"down")
+    for _ in range(MOST_LEFT + 1):
+        with pytest.raises(EmbedderError, match="answered 500"):
+            embedder.embed_within(["a"], 30.0)
+    before = len(server.requests)
+    with pytest.raises(EmbedderError, match="no answer in time"):
+        embedder.embed_within(["a"], 0.0)
+    assert len(server.requests) == before
+    embedder.close()
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:9/v1", "http://", "no address", "ftp://127.0.0.1/v1"])

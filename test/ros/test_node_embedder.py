@@ -2,15 +2,34 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 from support.embeddings_endpoint import endpoint
 from support.fakes import WordEmbedder
 from support.ros_harness import node_here, peer, wait_until
 
+from memory_node.ingest import embedding
+
 EMBEDDER = WordEmbedder(dim=32, same={"stool": "chair"})
+
+
+class HangingEmbedder(WordEmbedder):
+    """Once `stuck` is set it does not come back from texts of stools until `ready` is."""
+
+    def __init__(self) -> None:
+        super().__init__(dim=32, name="remote-words", same={"stool": "chair"})
+        self.stuck, self.ready = threading.Event(), threading.Event()
+
+    def embed(self, texts: list[str]) -> NDArray[np.float32]:
+        found = super().embed(texts)
+        if self.stuck.is_set() and any("stool" in text for text in texts):
+            assert self.ready.wait(120.0)
+        return found
 
 
 @pytest.fixture
@@ -37,3 +56,25 @@ def test_without_an_answer_of_the_endpoint_words_still_find(tmp_path: Path) -> N
         assert other.call("store_specific_memory", text="a wooden stool").success
         found = other.call("semantic_search", query="stool")
         assert found.success and [match.text for match in found.matches] == ["a wooden stool"]
+
+
+def test_a_question_whose_own_call_hangs_is_answered_by_words_and_holds_up_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedding, "QUESTION_PATIENCE", 1.0)
+    embedder = HangingEmbedder()
+    with endpoint(embedder) as address:
+        parameters = {"embedder": {"url": address, "model": embedder.name, "timeout": 120.0}}
+        with node_here(tmp_path, parameters) as node, peer() as other:
+            assert other.call("store_specific_memory", text="a wooden stool").success
+            wait_until(lambda: other.call("get_status").status.index_state == "ready", "it has its vector")
+            embedder.calls.clear()
+            embedder.stuck.set()
+            for service, question in (("recall", "where is the wooden stool"), ("semantic_search", "wooden stools")):
+                found = other.call(service, query=question)
+                assert (found.message, [match.text for match in found.matches]) == ("by words only", ["a wooden stool"])
+            assert len(embedder.calls) <= 2, "all that one question asks shares its patience"
+            assert other.call("semantic_search", query="chair").matches[0].similarity > 0.5, "later ones have meaning"
+            assert other.call("store_specific_memory", text="an open door").success
+            assert node.memory.wait_embedded(20.0), "and so has what comes later"
+        embedder.ready.set()
