@@ -25,8 +25,10 @@ if TYPE_CHECKING:
     from memory_node.retrieval.search import Hit, Searcher
     from memory_node.storage.database import Database
 
-POOL = 40
+POOL = 30
 """Texts that meaning and words each bring into the ranking, at least."""
+POOL_OF_GISTS = 40
+"""The same where only gists are asked for: one tells of many things, and may be far from a question about one."""
 SPARE = 1
 """Answers prepared beyond the limit, in case some become one or change places."""
 SAME_VIEW = 2.0
@@ -64,7 +66,7 @@ def rank(
         limit: most answers.
         plan: filled with what the searches did.
     """
-    wide = max(POOL, 2 * limit)
+    wide = max(POOL_OF_GISTS if asked.resolved.kinds == (int(Kind.GIST),) else POOL, 2 * limit)
     # By meaning alone the order is the index's own, unless importance, recency or summaries change it.
     pool = wide if asked.query or scoring.weighed(settings) else limit + SPARE
     with db.read() as conn:

@@ -17,7 +17,7 @@ from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.impl.rcutils_logger import RcutilsLogger
 from rclpy.node import Node
 
-PATIENCE = 0.01
+PATIENCE = 0.02
 """s that a callback may take before another thread waits for the next one."""
 THROTTLE = 30.0
 """s between two reports of callbacks that failed."""
