@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 
 POOL = 30
 """Texts that meaning and words each bring into the ranking, at least."""
-POOL_OF_GISTS = 40
-"""The same where only gists are asked for: one tells of many things, and may be far from a question about one."""
+WIDE_POOL = 40
+"""The same where importance or recency may lift what is less alike, or where only gists are asked for: one tells of
+many things, and may be far from a question about one of them."""
 SPARE = 1
 """Answers prepared beyond the limit, in case some become one or change places."""
 SAME_VIEW = 2.0
@@ -66,9 +67,11 @@ def rank(
         limit: most answers.
         plan: filled with what the searches did.
     """
-    wide = max(POOL_OF_GISTS if asked.resolved.kinds == (int(Kind.GIST),) else POOL, 2 * limit)
+    weighed = scoring.weighed(settings)
+    least = WIDE_POOL if weighed or asked.resolved.kinds == (int(Kind.GIST),) else POOL
+    wide = max(least, 2 * limit)
     # By meaning alone the order is the index's own, unless importance, recency or summaries change it.
-    pool = wide if asked.query or scoring.weighed(settings) else limit + SPARE
+    pool = wide if asked.query or weighed else limit + SPARE
     with db.read() as conn:
         while True:
             candidates = Candidates(searcher, conn, settings, asked, pool, plan)
