@@ -23,7 +23,7 @@ from memory_node.housekeeping.runtime import Job, JobContext, JobRunner, JobStat
 from memory_node.housekeeping.schedule import standard_jobs
 from memory_node.index.projections import Projections
 from memory_node.ingest.buffer import WorkingBuffer
-from memory_node.ingest.clockwatch import JUMPED_AHEAD, ClockWatch, clock_kind
+from memory_node.ingest.clockwatch import JUMPED_AHEAD, ClockWatch, clock_kind, clock_source
 from memory_node.ingest.embedding import EmbeddingQueue
 from memory_node.ingest.entities import EntityTracker
 from memory_node.ingest.recorder import Recorder
@@ -101,7 +101,7 @@ class Rooms:
             self.embedding = EmbeddingQueue(
                 self.db, self.embedder, split, size, model, self.projections.use_model, naming.asked_of
             )
-        self.clock_watch = ClockWatch(lambda: clock_kind(self.clock))
+        self.clock_watch = ClockWatch(lambda: clock_kind(self.clock), lambda: clock_source(self.clock))
         self.recalls = Recalls()
         self.context = ToolContext(
             db=self.db,

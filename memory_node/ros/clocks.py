@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 from rclpy.clock import Clock
 from rclpy.node import Node
+from rclpy.subscription import Subscription
 
 from memory_node.ingest.clockwatch import TICKING
 
@@ -19,18 +21,40 @@ _PATIENCE = 3.0
 class RosClock:
     """ROS time: wall time, or `/clock` under use_sim_time, which can be set at run time."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, publisher: Callable[[], bytes | None] = lambda: None) -> None:
+        """Args: publisher: the gid of the one that `/clock` came from last, None where that is not known."""
         self._clock = clock
+        self._publisher = publisher
 
     @property
     def kind(self) -> str:
         """Either "ros" or "ros_sim", see `memory_node.ingest.clockwatch`."""
         return TICKING if self._clock.ros_time_is_active else "ros"
 
+    @property
+    def source(self) -> bytes | None:
+        """Whose `/clock` it shows, None for wall time and where that is not known."""
+        return self._publisher() if self._clock.ros_time_is_active else None
+
     def now_ns(self) -> int:
         """Nanoseconds; 0 while `/clock` has not begun."""
         now: int = self._clock.now().nanoseconds
         return now
+
+
+def with_publisher(hear: Callable[[Any, bytes | None], None]) -> Callable[..., None]:
+    """Return a callback of a subscription that gives a message and the gid of its publisher.
+
+    rclpy of Humble gives nothing beside the message, and many later ones no gid; it is None then.
+    """
+    if not hasattr(Subscription, "CallbackType"):
+        return lambda message: hear(message, None)
+
+    def callback(message: Any, info: Any) -> None:
+        gid = info.get("publisher_gid")
+        hear(message, gid and gid["data"])
+
+    return callback
 
 
 class SilentClockWatch:

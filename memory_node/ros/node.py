@@ -33,7 +33,7 @@ from memory_node.ingest.parameters import Parameters
 from memory_node.memory import Memory
 from memory_node.process import preload
 from memory_node.protocols import Embedder
-from memory_node.ros.clocks import CLOCK_TOPIC, RosClock, SilentClockWatch
+from memory_node.ros.clocks import CLOCK_TOPIC, RosClock, SilentClockWatch, with_publisher
 from memory_node.ros.conversion import job_message, stamp_ns, status_message
 from memory_node.ros.declare import check_changes, database_path, declare, follow_changes, naming_database
 from memory_node.ros.diagnostics import without_own
@@ -81,6 +81,7 @@ class MemoryNode(LifecycleNode):
     # Those of the class: rclpy listens to the clock before the constructor is through.
     _clock_listener: Listener | None = None
     _clock_ticks = 0
+    _clock_publisher: bytes | None = None
 
     def __init__(self, embedder: Embedder | None = None, **more: Any) -> None:
         """Read the parameters; an embedder given here takes the place of the one they name."""
@@ -88,7 +89,7 @@ class MemoryNode(LifecycleNode):
         self.parameters = declare(self)
         self.failure = ""
         self.given_embedder = embedder
-        self.clock = RosClock(self.get_clock())
+        self.clock = RosClock(self.get_clock(), lambda: self._clock_publisher)
         self._open: _Open | None = None
         self._active = False
         self._transition = threading.RLock()
@@ -105,12 +106,13 @@ class MemoryNode(LifecycleNode):
         if self._clock_listener is None:
             self._clock_listener = Listener(self, "clock")
 
-        def tick(message: Any) -> None:
+        def tick(message: Any, publisher: bytes | None) -> None:
             self._clock_ticks += 1
+            self._clock_publisher = publisher
             callback(message)
 
         return self._clock_listener.node.create_subscription(
-            msg_type, self.resolve_topic_name(topic), tick, *arguments, **more
+            msg_type, self.resolve_topic_name(topic), with_publisher(tick), *arguments, **more
         )
 
     def clock_ticks(self) -> int:

@@ -91,6 +91,64 @@ def test_two_clocks_make_few_sessions_and_one_warning(
         assert (memory.status().session, memory.status().warnings) == (first + 4, ())
 
 
+def heard(monkeypatch: pytest.MonkeyPatch, *readings: tuple[str, float, float]) -> tuple[list[str], ClockWatch]:
+    """What a watch says of readings, given as their source, what it shows (s) and when on the steady clock (s)."""
+    steady, source = FakeClock(), [""]
+    monkeypatch.setattr(clockwatch, "_since_boot", steady.now_ns)
+    watch = ClockWatch(lambda: TICKING, lambda: source[0])
+    found = []
+    for source[0], shows, at in readings:
+        steady.set(at)
+        found.append(watch.look(round(shows * 1e9)))
+    return [reason for reason in found if reason], watch
+
+
+@pytest.mark.parametrize(
+    ("apart", "sessions"),
+    [(-500.0, ["clock went back", STEADY_AGAIN]), (500.0, []), (4 * HOUR, [JUMPED_AHEAD, STEADY_AGAIN])],
+)
+def test_a_second_publisher_that_is_heard_seldom_begins_two_sessions_however_often(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, apart: float, sessions: list[str]
+) -> None:
+    caplog.set_level(logging.WARNING, logger=clockwatch.__name__)
+    readings = [("first", 5000.0 + at / 10, at / 10) for at in range(3000)]
+    for at in range(100, 3000, 70):  # each 7 s
+        readings[at] = ("second", 5000.0 + apart + at / 10, at / 10)
+    said, watch = heard(monkeypatch, *readings)
+    assert said == sessions and watch.warning
+    assert len(caplog.records) == max(1, len(sessions))
+
+
+def test_a_simulator_that_is_started_again_is_a_session_at_once_and_no_second_clock(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    runs = [(f"run {run}", at, 100 * run + at) for run in range(20) for at in range(1, 100)]
+    said, watch = heard(monkeypatch, *runs)
+    assert said == ["clock went back"] * 19 and not watch.warning
+    runs = [(f"run {run}", at / 10, 3 * run + at / 10) for run in range(3) for at in range(10, 30)]
+    assert heard(monkeypatch, *runs)[0] == ["clock went back"] * 2
+
+
+def test_the_last_word_of_a_simulator_that_ends_begins_no_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    readings = [("old", 500.0, 0.0), ("old", 501.0, 1.0), ("new", 1.0, 1.2), ("old", 501.3, 1.3)]
+    later = [("new", 1.2 + at, 1.4 + at) for at in range(20)]
+    said, watch = heard(monkeypatch, *readings, *later)
+    assert said == ["clock went back"] and not watch.warning
+
+
+def test_one_of_two_publishers_that_loops_begins_a_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other one is silent by then."""
+    readings = [("paused", 500.0, 0.0), ("looping", 10.0, 1.0), ("paused", 500.0, 1.1), ("looping", 10.2, 1.2)]
+    turns = [("looping", 10.2 + at % 30, 1.4 + at) for at in range(100)]
+    said, _ = heard(monkeypatch, *readings, *turns)
+    assert said == ["clock went back"] * 4
+
+
+def test_two_publishers_of_one_time_are_no_quarrel(monkeypatch: pytest.MonkeyPatch) -> None:
+    said, watch = heard(monkeypatch, *[(f"{at % 2}", at / 10, at / 10) for at in range(10, 500)])
+    assert said == [] and not watch.warning
+
+
 def test_a_jump_long_after_two_clocks_is_one_again(monkeypatch: pytest.MonkeyPatch) -> None:
     back = [(-10.0, 0.1)] * 9
     assert looked(monkeypatch, TICKING, *back, (-10.0, 60.0), (-10.0, 60.0)) == [

@@ -7,10 +7,13 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
 from geometry_msgs.msg import PoseWithCovarianceStamped
 from rosgraph_msgs.msg import Clock
 from std_msgs.msg import String
-from support.ros_harness import layer, node_here, peer, stamp, wait_until
+from support.ros_harness import Peer, layer, node_here, peer, stamp, wait_until
+
+from memory_node.ingest import clockwatch
 
 SCENE: dict[str, Any] = {"layers": ["scene"], "scene": layer("/scene", "std_msgs/msg/String")}
 
@@ -101,6 +104,39 @@ def test_f2_simulated_time_that_is_set_forward_by_hours_begins_a_session_and_arc
         node.memory.housekeep()
         assert other.call("get_status").status.archived == 0
         assert [row.text for row in other.rows("scene")] == [f"before {i}" for i in range(6)]
+
+
+def test_two_publishers_of_the_clock_are_told_apart_and_one_that_takes_over_is_a_new_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clockwatch, "QUARREL", 300_000_000)
+    with node_here(tmp_path, SCENE | {"use_sim_time": True}) as node, peer() as other, peer() as rival, peer() as third:
+        began = time.monotonic()
+
+        def show(who: Peer, ahead: float, times: int = 1) -> tuple[int, bool]:
+            """Let a publisher's clock go on, ahead of a steady one by some s; the session then, and if two quarrel."""
+            publisher = who.publisher("/clock", Clock)
+            for _ in range(times):
+                before = node.clock_ticks()
+
+                def told(before: int = before) -> bool:
+                    publisher.publish(Clock(clock=stamp(time.monotonic() - began + ahead)))
+                    return node.clock_ticks() > before
+
+                wait_until(told, "the clock is heard")
+                time.sleep(0.02)
+                node.memory.check_clock()
+            return node.memory.status().session, node.memory.has_two_clocks
+
+        first, _ = show(other, 1000.0, 5)
+        assert show(rival, 500.0) == (first + 1, False), "it may be a simulator that was started again"
+        for _ in range(5):  # so seldom that the number of jumps tells nothing
+            session, _ = show(other, 1000.0, 10)
+            assert session <= first + 2
+            assert show(rival, 500.0) == (session, True)
+        assert node.memory.status().warnings[0].startswith("two clocks on /clock?")
+        assert show(other, 1000.0, 40) == (first + 2, False)
+        assert show(third, 5.0) == (first + 3, False), "at once"
 
 
 def test_f3_a_paused_simulation_is_not_a_silent_clock(tmp_path: Path) -> None:
