@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
@@ -41,20 +41,14 @@ class Embedder(Protocol):
         ...
 
 
-@runtime_checkable
-class RemoteEmbedder(Embedder, Protocol):
-    """An embedder that computes elsewhere: who waits for it can go, and others may call it while it hangs."""
-
-    def embed_within(self, texts: list[str], timeout: float) -> NDArray[np.float32]:
-        """Do as `embed`, but raise EmbedderError after timeout s, whatever becomes of the call."""
-        ...
-
-
 def embed_within(embedder: Embedder, texts: list[str], timeout: float) -> NDArray[np.float32]:
-    """Embed for at most timeout s where the embedder can be left, else for as long as it takes."""
-    if isinstance(embedder, RemoteEmbedder):
-        return embedder.embed_within(texts, timeout)
-    return embedder.embed(texts)
+    """Embed for at most timeout s where the embedder can be left, else for as long as it takes.
+
+    One that computes elsewhere can: it has a method of this name, which takes the same texts and timeout, raises
+    EmbedderError in time whatever becomes of its call, and may be called while another call hangs.
+    """
+    leave: Callable[[list[str], float], NDArray[np.float32]] | None = getattr(embedder, "embed_within", None)
+    return embedder.embed(texts) if leave is None else leave(texts, timeout)
 
 
 @dataclass(frozen=True)
