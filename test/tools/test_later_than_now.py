@@ -252,6 +252,29 @@ def test_what_is_folded_is_told_until_now_at_most(folded: Memory, clock: FakeClo
     assert all("0 s ago" in text for text in texts)
 
 
+@pytest.mark.parametrize("fold", [True, False])
+def test_what_an_earlier_run_of_the_clock_saw_is_told_by_its_stamps(
+    open_memory: Callable[..., Memory], clock: FakeClock, fold: bool
+) -> None:
+    """Folded or not: where now lies in the time of a row, that the row ends with now is a reading's distance off.
+
+    By its session alone no answer could be told otherwise: it may stand for rows of both runs.
+    """
+    memory = open_memory(fold_repeats=fold)
+    for second in range(0, 1801, 30):
+        clock.set(START + second)
+        memory.record("humming fridge", layer="scene", position=(0.0, 0.0, 0.0))
+    clock.set(START + 900)
+    assert memory.check_clock() == "clock went back"
+    clock.set(START + 1210)
+    assert 0 <= clock.ns - memory.temporal_query(limit=1).matches[0].last_stamp <= 30 * SECOND
+    memory.record("humming fridge", layer="scene", position=(0.0, 0.0, 0.0))  # by this run, now
+    clock.advance(5)
+    (recent,) = memory.get_current_context().recent
+    assert 0 <= clock.ns - recent.last_stamp <= 30 * SECOND
+    assert recent.repeats == (62 if fold else 11)  # one answer of both runs
+
+
 def test_a_summary_is_told_until_now_at_most(folded: Memory, clock: FakeClock) -> None:
     gists = {
         "newest": folded.search_gists().gists,
