@@ -111,7 +111,8 @@ class Spinner:
         self._executor = TurnsExecutor(context=node.context)
         self._executor.add_node(node)
         self._closing = False
-        self._threads = [threading.Thread(target=self._spin, name="spin", daemon=True) for _ in range(threads)]
+        name = f"spin {node.get_name()}"
+        self._threads = [threading.Thread(target=self._spin, name=name, daemon=True) for _ in range(threads)]
         for thread in self._threads:
             thread.start()
 
