@@ -1,4 +1,4 @@
-"""Five layers of 50 Hz for a minute: what is lost, how long a search takes meanwhile, how resident memory goes.
+"""Five layers of 50 Hz for a minute: what is lost, how long callbacks and searches take, how resident memory goes.
 
 The node is a process; texts are all distinct, so that meaning lags behind. `--embedder free` costs nothing, `model` is
 the node's default.
@@ -17,6 +17,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import deque
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +27,12 @@ import yaml
 from rclpy.node import Node
 from robot_memory import srv
 from std_msgs.msg import String
+from std_srvs.srv import Trigger
 
 from benchmarks.robot_life import HashEmbedder
 from benchmarks.service import ask
 from benchmarks.soak_node import resident_mb
+from memory_node.ingest.intake import Intake
 from memory_node.process import share_heap
 from memory_node.ros.executor import Spinner
 from memory_node.ros.node import MemoryNode
@@ -47,8 +50,29 @@ def serve(parameters: Path, embedder: str) -> None:
     share_heap()
     rclpy.init(args=["benchmark", "--ros-args", "--params-file", str(parameters)])
     node = MemoryNode(embedder=HashEmbedder(384) if embedder == "free" else None)
+    times = timed_callbacks()
     assert node.bring_up(), node.failure
+
+    def tell(_: Any, response: Any) -> Any:
+        response.message = json.dumps(np.percentile(times, (50, 99)).tolist())
+        return response
+
+    node.create_service(Trigger, "~/callbacks", tell)
     Spinner(node, node.parameters["num_threads"]).join()
+
+
+def timed_callbacks() -> deque[float]:
+    """From now on, how long each message is taken in for by the callback of its subscription, ms."""
+    times: deque[float] = deque(maxlen=100_000)
+    put = Intake.put
+
+    def timed(intake: Intake, *message: Any) -> None:
+        began = time.perf_counter()
+        put(intake, *message)
+        times.append((time.perf_counter() - began) * 1000.0)
+
+    Intake.put = timed  # type: ignore[method-assign]
+    return times
 
 
 def parameter_file(folder: Path) -> Path:
@@ -93,6 +117,9 @@ def measure(pid: int, seconds: float) -> dict[str, Any]:
         time.sleep(PAUSE)
     time.sleep(5.0)
     layers = ask(node, status, srv.GetStatus.Request())[1].status.layers
+    callbacks = node.create_client(Trigger, "/memory/callbacks")
+    assert callbacks.wait_for_service(60.0)
+    taken_p50, taken_p99 = json.loads(ask(node, callbacks, Trigger.Request())[1].message)
     told = {layer.name: (layer.received, layer.stored, layer.dropped) for layer in layers if layer.name in LAYERS}
     half = memory[len(memory) // 2 :]
     return {
@@ -100,6 +127,8 @@ def measure(pid: int, seconds: float) -> dict[str, Any]:
         "received": sum(row[0] for row in told.values()),
         "stored": sum(row[1] for row in told.values()),
         "dropped": sum(row[2] for row in told.values()),
+        "callback_p50_ms": taken_p50,
+        "callback_p99_ms": taken_p99,
         "searches": len(times),
         "p50_ms": float(np.percentile(times, 50)),
         "p99_ms": float(np.percentile(times, 99)),
@@ -131,7 +160,7 @@ def main() -> int:
             node.kill()
             node.wait()
     for name, value in figures.items():
-        print(f"{name:12}{value:12.1f}")
+        print(f"{name:16}{value:12.{3 if name.startswith('callback') else 1}f}")
     if options.json is not None:
         options.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
     whole = figures["stored"] == figures["sent"]
