@@ -72,11 +72,10 @@ class Query:
         sums = np.zeros(len(ids))
         for stem, known in self.postings.items():
             if len(known):
-                at = np.minimum(np.searchsorted(known, ids), len(known) - 1)
-                sums += np.where(known[at] == ids, self.weights[stem], 0.0)
+                sums += self.weights[stem] * (known.take(np.searchsorted(known, ids), mode="clip") == ids)
         shares = sums / self.weight
-        old = np.flatnonzero(ids < self.horizon)
-        if len(old):
+        if self.horizon:
+            old = np.flatnonzero(ids < self.horizon)
             bodies = texts.bodies(conn, ids[old].tolist())
             shares[old] = [self.share(bodies.get(id_, "")) for id_ in ids[old].tolist()]
         return shares
@@ -135,6 +134,9 @@ def matching(query: Query, k: int, passing: NDArray[np.bool_] | None = None) -> 
             chosen[stem] = ids
     if not chosen:
         return np.empty(0, dtype=np.int64)
+    if len(chosen) == 1:
+        (ids,) = chosen.values()
+        return ids[max(0, len(ids) - k) :][::-1].astype(np.int64)
     first = min(int(ids[0]) for ids in chosen.values())
     sums = np.zeros(max(int(ids[-1]) for ids in chosen.values()) + 1 - first)
     for stem, ids in chosen.items():
