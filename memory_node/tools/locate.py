@@ -290,7 +290,7 @@ def _texts(context: ToolContext, conn: sqlite3.Connection, question: _Question, 
         hits = [hit for hit in found if (hit.lexical or 0.0) >= ALL]
         for hit in _meant(conn, context.searcher.model, question, words, hits):
             _keep_best(relevance, hit.node_ids, SPOKEN)
-    for hit, score in _alike(context, question, resolved):
+    for hit, score in _alike(context, conn, question, resolved):
         _keep_best(relevance, hit.node_ids, score)
     sightings = edges.pairs(conn, relevance, EdgeType.OBSERVED_IN) if len(known) else []
     if sightings:
@@ -322,7 +322,9 @@ def _meant(
     return [hit for hit in hits if cosines.get(hit.text_id, -1.0 if several else 1.0) >= least]
 
 
-def _alike(context: ToolContext, question: _Question, resolved: Resolved) -> list[tuple[Hit, float]]:
+def _alike(
+    context: ToolContext, conn: sqlite3.Connection, question: _Question, resolved: Resolved
+) -> list[tuple[Hit, float]]:
     """Texts near enough to the concept, by meaning alone or with the words they share, and how relevant they are.
 
     A text is judged by whichever says more: the words of a question are evidence, those of a name are not expected.
@@ -332,19 +334,21 @@ def _alike(context: ToolContext, question: _Question, resolved: Resolved) -> lis
     least = question.least.sentence
     if concepts.things(question.concept) and not concepts.is_room(question.concept):
         least = question.least.strict
-    alike = _least_alike(context, question, least)
+    said = context.searcher.said(question.concept, [])
+    alike = _least_alike(said.weight, least)
     hits = context.searcher.meaning(question.vector, HITS, resolved, least=alike, seen=question.seen)
-    said = context.searcher.said(question.concept, [hit.text_id for hit in hits])
-    scores = [
-        max(hit.similarity or 0.0, scoring.relevance(hit.similarity, said.shares.get(hit.text_id, 0.0), said.weight))
-        for hit in hits
-    ]
-    return [(hit, score) for hit, score in zip(hits, scores, strict=True) if score >= least]
+    text_ids = np.array([hit.text_id for hit in hits], dtype=np.int64)
+    shares = said.query.shares(conn, text_ids) if said.query else np.zeros(len(hits))
+    found = []
+    for hit, share in zip(hits, shares.tolist(), strict=True):
+        score = max(hit.similarity or 0.0, scoring.relevance(hit.similarity, share, said.weight))
+        if score >= least:
+            found.append((hit, score))
+    return found
 
 
-def _least_alike(context: ToolContext, question: _Question, least: float) -> float:
-    """Cosine under which a text is not relevant enough even where it has all words of the question."""
-    weight = context.searcher.said(question.concept, []).weight
+def _least_alike(weight: float, least: float) -> float:
+    """Cosine under which a text is not relevant enough even where it has all words of the question, of that weight."""
     said = scoring.WORDS * scoring.relevance(None, 1.0, weight)
     alike = min(least, (least - said) / (1.0 - scoring.WORDS)) - ROUNDING
     return alike if alike > 0.0 else -1.0  # what is less alike than 0 counts as 0
