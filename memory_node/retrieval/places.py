@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -36,51 +36,40 @@ _BEYOND = 1e12
 
 @dataclass(frozen=True)
 class Evidence:
-    """Rows that tell of places, one a place of every array.
+    """Rows that tell of places, the most relevant first, of equals the latest seen; one a place of every array.
 
     Attributes:
-        ids: of the rows. positions: (N, 3) m. measured: whether it is the thing's own place, not the observer's.
-        relevance: 0..1. first_seen, last_seen: ns. support: observations behind it.
-        radii: m within which what it tells of lies. maps: ids. frames, map_names, labels: text.
+        rows: what they tell. at: (N,) which of the rows each is.
+        positions: (N, 3) m. relevance: 0..1. first_seen, last_seen: ns. support: observations behind it.
+        radii: m within which what it tells of lies. maps: ids.
     """
 
-    ids: NDArray[np.int64]
+    rows: Told
+    at: NDArray[np.int64]
     positions: NDArray[np.float64]
-    measured: NDArray[np.bool_]
     relevance: NDArray[np.float64]
     first_seen: NDArray[np.int64]
     last_seen: NDArray[np.int64]
     support: NDArray[np.int64]
     radii: NDArray[np.float64]
     maps: NDArray[np.int64]
-    frames: NDArray[np.object_]
-    map_names: NDArray[np.object_]
-    labels: NDArray[np.object_]
 
     @classmethod
     def of_rows(cls, rows: Told, relevance: NDArray[np.float64]) -> Evidence:
-        """Those rows that are of some relevance (N,), which is less where they are doubted."""
-        evidence = cls(
-            ids=np.array(rows.ids, dtype=np.int64), positions=np.array([rows.x, rows.y, rows.z], dtype=np.float64).T,
-            measured=np.array(rows.sources, dtype=np.int64) == PositionSource.MEASURED,
-            relevance=relevance * np.array(rows.confidence, dtype=np.float64),
-            first_seen=np.array(rows.first_seen, dtype=np.int64), last_seen=np.array(rows.last_seen, dtype=np.int64),
-            support=np.array(rows.repeats, dtype=np.int64), radii=np.array(rows.radii, dtype=np.float64),
-            maps=np.array(rows.maps, dtype=np.int64), frames=np.array(rows.frames, dtype=object),
-            map_names=np.array(rows.map_names, dtype=object), labels=np.array(rows.texts, dtype=object),
-        )  # fmt: skip
-        return evidence if (relevance > 0.0).all() else evidence.where(relevance > 0.0)
+        """Those rows that are of some relevance (N,), which is less where they are doubted; MOST at most."""
+        figures = np.array((rows.x, rows.y, rows.z, rows.radii, rows.confidence), dtype=np.float64)
+        counts = np.array((rows.first_seen, rows.last_seen, rows.repeats, rows.maps), dtype=np.int64)
+        believed = relevance * figures[4]
+        at = np.lexsort((-counts[1], -believed))
+        at = at[relevance[at] > 0.0][:MOST]
+        figures, (first_seen, last_seen, support, maps) = figures[:, at], counts[:, at]
+        return cls(rows, at, figures[:3].T, believed[at], first_seen, last_seen, support, figures[3], maps)
 
     def __len__(self) -> int:
-        return len(self.ids)
-
-    def where(self, wanted: NDArray[np.bool_] | NDArray[np.int64]) -> Evidence:
-        """Those that are wanted: flags (N,), or places in the order that is wanted."""
-        return replace(self, **{field.name: getattr(self, field.name)[wanted] for field in fields(self)})
+        return len(self.at)
 
 
-@dataclass(frozen=True)
-class Scored:
+class Scored(NamedTuple):
     """A place among others that are ranked.
 
     Attributes:
@@ -121,17 +110,19 @@ class Clusters:
 
     def told(self, number: int) -> Scored:
         """One of the places; its label is that of the best piece."""
-        evidence, lead, members = self.evidence, self.leads[number], np.flatnonzero(self.numbers == number)
+        rows, at = self.evidence.rows, self.evidence.at
+        lead, members = at[self.leads[number]], at[self.numbers == number].tolist()
+        measured = all(rows.sources[member] == PositionSource.MEASURED for member in members)
         x, y, z = self.positions[number].tolist()
         place = Place(
-            position=(x, y, z), frame=evidence.frames[lead],
-            position_source=PositionSource.MEASURED if evidence.measured[members].all() else PositionSource.OBSERVER,
+            position=(x, y, z), frame=rows.frames[lead],
+            position_source=PositionSource.MEASURED if measured else PositionSource.OBSERVER,
             radius=float(self.radii[number]), confidence=float(self.confidence[number]),
             support=int(self.support[number]), first_seen=int(self.first_seen[number]),
-            last_seen=int(self.last_seen[number]), entity_id=NO_ID, label=evidence.labels[lead],
-            map_id=evidence.map_names[lead],
+            last_seen=int(self.last_seen[number]), entity_id=NO_ID, label=rows.texts[lead],
+            map_id=rows.map_names[lead],
         )  # fmt: skip
-        return Scored(place, ids=tuple(evidence.ids[members].tolist()))
+        return Scored(place, ids=tuple(rows.ids[member] for member in members))
 
 
 def of_entity(entity: Entity, relevance: float) -> Scored | None:
@@ -172,17 +163,16 @@ def clusters(evidence: Evidence) -> Clusters:
 
     A place's position is the best supported spot in its cluster, and all its evidence lies within its radius.
     """
-    best = evidence.where(np.lexsort((-evidence.last_seen, -evidence.relevance))[:MOST])
-    distances = _distances(best)
+    distances = _distances(evidence)
     leads, numbers = _numbered(distances)
-    spots = _spots(best, distances, numbers)
-    apart = np.linalg.norm(best.positions - spots[numbers], axis=1)
-    radii, first, last = np.zeros(len(leads)), best.first_seen[leads], best.last_seen[leads]
-    np.maximum.at(radii, numbers, np.maximum(apart, best.radii))
-    np.minimum.at(first, numbers, best.first_seen)
-    np.maximum.at(last, numbers, best.last_seen)
-    support = np.bincount(numbers, best.support, len(leads)).astype(np.int64)
-    return Clusters(best, numbers, leads, spots, radii, support, first, last)
+    spots = _spots(evidence, distances, numbers)
+    apart = np.linalg.norm(evidence.positions - spots[numbers], axis=1)
+    radii, first, last = np.zeros(len(leads)), evidence.first_seen[leads], evidence.last_seen[leads]
+    np.maximum.at(radii, numbers, np.maximum(apart, evidence.radii))
+    np.minimum.at(first, numbers, evidence.first_seen)
+    np.maximum.at(last, numbers, evidence.last_seen)
+    support = np.bincount(numbers, evidence.support, len(leads)).astype(np.int64)
+    return Clusters(evidence, numbers, leads, spots, radii, support, first, last)
 
 
 def ranked(places: Sequence[Scored], halflife: float, newest: int = 0) -> list[Scored]:
@@ -212,10 +202,10 @@ def _distances(evidence: Evidence) -> NDArray[np.float64]:
     from scipy.spatial.distance import cdist
 
     distances: NDArray[np.float64] = cdist(evidence.positions, evidence.positions)
-    spaces: dict[tuple[int, str], int] = {}
-    keys = zip(evidence.maps.tolist(), evidence.frames.tolist(), strict=True)
-    space = np.array([spaces.setdefault(key, len(spaces)) for key in keys])
+    keys = list(zip(evidence.rows.maps, evidence.rows.frames, strict=True))
+    spaces = {key: number for number, key in enumerate(set(keys))}
     if len(spaces) > 1:
+        space = np.array([spaces[key] for key in keys])[evidence.at]
         distances[space[:, None] != space] = _BEYOND
     return distances
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -263,7 +263,7 @@ def _best(
 def _shown(clusters: Clusters, number: int) -> Scored:
     """One of the places, its label as long as it is told."""
     found = clusters.told(number)
-    return replace(found, place=found.place._replace(label=shortened(found.place.label, 60)))
+    return found._replace(place=found.place._replace(label=shortened(found.place.label, 60)))
 
 
 def _places(entity: Entity, fit: float) -> list[Scored]:
@@ -288,16 +288,16 @@ def _texts(context: ToolContext, conn: sqlite3.Connection, question: _Question, 
         seen = question.seen if words == question.concept else None
         found = context.searcher.words(words, HITS, resolved, least=ALL, seen=seen)
         hits = [hit for hit in found if (hit.lexical or 0.0) >= ALL]
-        for hit in _meant(conn, context.searcher.model, question, words, hits):
-            _keep_best(relevance, hit.node_ids, SPOKEN)
+        meant = _meant(conn, context.searcher.model, question, words, hits)
+        relevance |= dict.fromkeys((id_ for hit in meant for id_ in hit.node_ids), SPOKEN)
     for hit, score in _alike(context, conn, question, resolved):
-        _keep_best(relevance, hit.node_ids, score)
+        relevance |= {id_: max(score, relevance.get(id_, 0.0)) for id_ in hit.node_ids}
     sightings = edges.pairs(conn, relevance, EdgeType.OBSERVED_IN) if len(known) else []
     if sightings:
         ids = set(known.ids.tolist())
         for id_ in {observation for entity, observation in sightings if entity in ids}:
             del relevance[id_]
-    best = sorted(relevance, key=lambda id_: (-relevance[id_], -id_))
+    best = sorted(sorted(relevance, reverse=True), key=relevance.__getitem__, reverse=True)  # of equals the newest
     rows = told(conn, best, places.MOST, context.until(resolved))
     said = [(text, relevance[id_]) for text, id_ in zip(rows.texts, rows.ids, strict=True)]
     judged = {one: _judged(question, *one) for one in set(said)}
@@ -352,11 +352,6 @@ def _least_alike(weight: float, least: float) -> float:
     said = scoring.WORDS * scoring.relevance(None, 1.0, weight)
     alike = min(least, (least - said) / (1.0 - scoring.WORDS)) - ROUNDING
     return alike if alike > 0.0 else -1.0  # what is less alike than 0 counts as 0
-
-
-def _keep_best(relevance: dict[int, float], ids: Iterable[int], value: float) -> None:
-    for id_ in ids:
-        relevance[id_] = max(value, relevance.get(id_, 0.0))
 
 
 def _judged(question: _Question, text: str, relevance: float) -> float:

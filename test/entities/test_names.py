@@ -11,6 +11,7 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from memory_node.graph import Place, PositionSource
 from memory_node.retrieval import concepts, naming, places, thresholds
 from memory_node.retrieval.places import Evidence, Scored
+from memory_node.storage.told import Told
 
 
 @pytest.mark.parametrize(
@@ -160,17 +161,15 @@ class Piece(NamedTuple):
 
 def clusters_of(*pieces: Piece) -> list[Place]:
     """The places that pieces of evidence lie at, each seen once at the time 0."""
-    count = len(pieces)
-    zeros, texts = np.zeros(count, dtype=np.int64), np.array([""] * count, dtype=object)
-    found = places.clusters(
-        Evidence(
-            ids=np.arange(1, count + 1), positions=np.array([(piece.x, 0.0, 0.0) for piece in pieces]).reshape(-1, 3),
-            measured=np.array([piece.source is PositionSource.MEASURED for piece in pieces], dtype=bool),
-            relevance=np.array([piece.relevance for piece in pieces]), first_seen=zeros, last_seen=zeros,
-            support=zeros + 1, radii=np.zeros(count), maps=np.array([piece.map_id for piece in pieces], dtype=np.int64),
-            frames=np.array([piece.frame for piece in pieces], dtype=object), map_names=texts, labels=texts,
-        )
+    zeros, texts = (0,) * len(pieces), ("",) * len(pieces)
+    rows = Told(
+        ids=tuple(range(1, len(pieces) + 1)), x=tuple(piece.x for piece in pieces), y=zeros, z=zeros,
+        sources=tuple(int(piece.source) for piece in pieces), first_seen=zeros, last_seen=zeros,
+        repeats=(1,) * len(pieces), confidence=(1.0,) * len(pieces), frames=tuple(piece.frame for piece in pieces),
+        maps=tuple(piece.map_id for piece in pieces), map_names=texts, texts=texts, radii=zeros,
     )  # fmt: skip
+    relevance = np.array([piece.relevance for piece in pieces], dtype=np.float64)
+    found = places.clusters(Evidence.of_rows(rows, relevance))
     return [found.told(number).place for number in range(len(found))]
 
 
