@@ -87,8 +87,8 @@ class Findings:
             known = self._groups[resolved] = self._of_fewer_kinds(resolved)
         new = [text for text in texts if text not in known]
         if new:
-            found = group(view, resolved, np.array(new, dtype=np.int64))
-            known.update((text, found.get(text)) for text in new)
+            known.update(dict.fromkeys(new))
+            known.update(group(view, resolved, np.array(new, dtype=np.int64)))
         return known
 
     def _of_fewer_kinds(self, resolved: Resolved) -> dict[int, Group | None]:

@@ -30,6 +30,9 @@ def group(view: View, rows: RowFilter, texts: NDArray[np.int64]) -> dict[int, Gr
     slots, owners = slots[order], owners[order]
     starts = np.flatnonzero(np.diff(owners, prepend=0)).tolist()  # 0 is no text
     ids, kinds = view.columns["id"][slots], view.columns["kind"][slots]
+    if len(starts) == len(owners):  # as where each row says something else
+        alone = zip(owners.tolist(), ids.tolist(), kinds.tolist(), strict=True)
+        return {text: Group((id_,), 1, kind) for text, id_, kind in alone}
     firsts = zip(owners[starts].tolist(), starts, [*starts[1:], len(owners)], strict=False)
     singles = zip(ids[starts].tolist(), kinds[starts].tolist(), strict=True)
     groups = {}

@@ -346,7 +346,7 @@ def _hits(
     for (text, node), score in best.items():
         found = groups.get(text) if text else alone.get(node)
         if found is not None:
-            hits.append(Hit(text, node, *found, *((score, None) if by_meaning else (None, score))))
+            hits.append(Hit(text, node, *found, score, None) if by_meaning else Hit(text, node, *found, None, score))
             if len(hits) == k:
                 break
     return hits
