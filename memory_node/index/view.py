@@ -137,12 +137,15 @@ class View:
         inside = texts[texts < len(self.base.starts) - 1]
         first, end = self.base.starts[inside], self.base.starts[inside + 1]
         lengths = end - first
-        within = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        based = self.base.by_text[np.repeat(first, lengths) + within]
+        ends = np.cumsum(lengths)
+        at = np.repeat(end - ends, lengths)
+        based = self.base.by_text[at + np.arange(len(at))].astype(np.int64)
+        if self.count == self.base.count:
+            return based
         tail = self.columns["text"][self.base.count : self.count]
         flags = np.zeros(max(int(texts.max(initial=0)), int(tail.max(initial=0))) + 1, dtype=bool)
         flags[texts] = True
-        return np.concatenate([based, self.base.count + np.flatnonzero(flags[tail])]).astype(np.int64)
+        return np.concatenate([based, self.base.count + np.flatnonzero(flags[tail])])
 
     def passes(self, rows: RowFilter, slots: Slots) -> Mask:
         """Whether each of slots passes."""
