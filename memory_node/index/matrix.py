@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,8 +20,10 @@ class VectorView:
     """Vectors [0, count) as of one version; slots hold for this view only.
 
     Attributes:
-        columns: `matrix` (int16, D a row), `scale`, `id`, `text` and `node` (0: none).
+        columns: `matrix` (int16, D a row), `scale`, `id`, `text` and `node` (0: none); `later`: the next slot of a part
+            of the same text, -1 for none.
         slot_of: slot by vector id, int32, -1 for none; grown in place by the writer.
+        first_of: the first slot by text id, the same.
         indexed: slots below it are in the graph, or dead.
         numbering: changes whenever slots are renumbered.
     """
@@ -29,6 +32,7 @@ class VectorView:
     count: int
     version: int
     slot_of: NDArray[np.int32]
+    first_of: NDArray[np.int32]
     indexed: int = 0
     numbering: int = 0
 
@@ -45,17 +49,26 @@ class VectorView:
         found[known] = np.where(self.columns["died"][found[known]] > self.version, found[known], -1)
         return found
 
-    def of_texts(self, flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Whether the text of each slot, dead ones among them, is flagged, by text id; beyond the flags none is."""
-        owners = self.columns["text"][: self.count]
-        among = np.zeros(max(len(flags), int(owners.max(initial=0)) + 1), dtype=bool)
-        among[: len(flags)] = flags
-        found: NDArray[np.bool_] = among[owners]
-        return found
+    def of_texts(self, texts: NDArray[np.int64]) -> Slots:
+        """Slots of the vectors of texts (ids, none twice), ascending."""
+        found = []
+        slots = self.first_of[texts[texts < len(self.first_of)]]
+        while len(slots):
+            # What a newer view has besides comes last; and -1 is beyond it when it has no sign.
+            slots = slots[slots.view(np.uint32) < self.count]
+            found.append(slots)
+            slots = self.columns["later"][slots]
+        every = np.sort(np.concatenate(found)).astype(np.int64) if found else np.empty(0, dtype=np.int64)
+        return every[self.columns["died"][every] > self.version]
+
+    @cached_property
+    def of_nodes(self) -> Slots:
+        """Slots of the vectors of nodes, dead ones among them."""
+        return np.flatnonzero(self.columns["node"][: self.count])
 
     def scores(self, query: NDArray[np.float32], slots: Slots) -> NDArray[np.float32]:
         """Inner products of the vectors in slots with a query (D,)."""
-        return exact.scores(self.columns["matrix"][slots], self.columns["scale"][slots], query)
+        return exact.scores(self.columns["matrix"].take(slots, axis=0), self.columns["scale"][slots], query)
 
     def scan(self, query: NDArray[np.float32], start: int = 0) -> NDArray[np.float32]:
         """Inner products of the vectors [start, count) with a query (D,), or with (Q, D) as columns; dead ones too."""
@@ -74,8 +87,7 @@ class VectorTable:
     def __init__(self, dim: int) -> None:
         self.dim = dim
         self._lock = threading.Lock()
-        nothing = Columns.empty(self._layout(), 0)
-        self._view = VectorView(nothing, 0, 0, np.full(1, -1, dtype=np.int32))
+        self._view = VectorView(Columns.empty(self._layout(), 0), 0, 0, _none(1), _none(1))
 
     @property
     def view(self) -> VectorView:
@@ -112,8 +124,12 @@ class VectorTable:
             )
             slot_of = _with_room(view.slot_of, int(ids.max(initial=0)) + 1)
             slot_of[ids] = np.arange(view.count, view.count + count)
+            first_of = _with_room(view.first_of, int(np.max(texts, initial=0)) + 1)
+            _link(columns, first_of, view.count, count)
             total, version = view.count + count, view.version + 1
-            self._view = replace(view, columns=columns, count=total, version=version, slot_of=slot_of)
+            self._view = replace(
+                view, columns=columns, count=total, version=version, slot_of=slot_of, first_of=first_of
+            )
             alive = self._view.alive()
             if total - int(alive.sum()) > 1024 + total // 4:
                 self._compact(alive)
@@ -140,25 +156,51 @@ class VectorTable:
         order = np.arange(view.count) if order is None else order
         live = order[alive[order]]
         columns = view.columns.take(live)
-        slot_of = np.full(len(view.slot_of), -1, dtype=np.int32)
+        slot_of, first_of = _none(len(view.slot_of)), _none(len(view.first_of))
         slot_of[columns["id"]] = np.arange(len(live))
+        _link(columns, first_of, 0, len(live))
         indexed = int(alive[: view.indexed].sum())
-        self._view = VectorView(columns, len(live), view.version, slot_of, indexed, view.numbering + 1)
+        self._view = VectorView(columns, len(live), view.version, slot_of, first_of, indexed, view.numbering + 1)
 
     def _empty(self, before: VectorView) -> VectorView:
         nothing = Columns.empty(self._layout(), 0)
-        return VectorView(nothing, 0, before.version, np.full(1, -1, dtype=np.int32), 0, before.numbering + 1)
+        return VectorView(nothing, 0, before.version, _none(1), _none(1), 0, before.numbering + 1)
 
     def _layout(self) -> dict[str, tuple[str, tuple[int, ...]]]:
         return {
             "matrix": ("i2", (self.dim,)), "scale": ("f4", ()), "id": ("i8", ()), "text": ("u4", ()),
-            "node": ("i8", ()), "died": ("i4", ()),
+            "node": ("i8", ()), "later": ("i4", ()), "died": ("i4", ()),
         }  # fmt: skip
 
 
-def _with_room(slot_of: NDArray[np.int32], wanted: int) -> NDArray[np.int32]:
-    if wanted <= len(slot_of):
-        return slot_of
-    grown = np.full(max(wanted, len(slot_of) * 3 // 2, 1024), -1, dtype=np.int32)
-    grown[: len(slot_of)] = slot_of
+def _link(columns: Columns, first_of: NDArray[np.int32], start: int, count: int) -> None:
+    """Chain the vectors in slots from start on to those of the same texts before them."""
+    later = columns["later"]
+    later[start : start + count] = -1
+    texts = columns["text"][start : start + count]
+    order = np.argsort(texts, kind="stable")
+    order = order[texts[order] > 0]
+    slots, owners = start + order, texts[order]
+    same = owners[1:] == owners[:-1]
+    later[slots[:-1][same]] = slots[1:][same]
+    begins = np.flatnonzero(np.diff(owners, prepend=0))
+    slots, owners = slots[begins], owners[begins]
+    known = first_of[owners]
+    new = known < 0
+    first_of[owners[new]] = slots[new]
+    for end, slot in zip(known[~new].tolist(), slots[~new].tolist(), strict=True):
+        while later[end] >= 0:
+            end = later[end]
+        later[end] = slot
+
+
+def _none(count: int) -> NDArray[np.int32]:
+    return np.full(count, -1, dtype=np.int32)
+
+
+def _with_room(slots: NDArray[np.int32], wanted: int) -> NDArray[np.int32]:
+    if wanted <= len(slots):
+        return slots
+    grown = _none(max(wanted, len(slots) * 3 // 2, 1024))
+    grown[: len(slots)] = slots
     return grown

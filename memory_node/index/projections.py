@@ -133,7 +133,7 @@ class Projections:
         known = np.zeros(int(texts.max(initial=0)) + 1, dtype=bool)
         known[texts] = True
         known[0] = False
-        allowed, wanted = view.of_texts(known), SIMILAR
+        allowed, wanted = view.of_texts(np.flatnonzero(known)), SIMILAR
         while True:
             found = index.find(view, vector, wanted, allowed)
             if len(found.slots) < wanted or found.similarities[-1] < least:

@@ -123,26 +123,25 @@ class VectorIndex:
             self._graph.delete(np.asarray(removed, dtype=np.int64))
 
     def search(
-        self, vector: NDArray[np.float32], k: int, allowed: Mask | None = None
+        self, vector: NDArray[np.float32], k: int, allowed: Slots | None = None
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Return ids and cosines of the k best vectors, the best first; fewer when there are fewer.
 
         Args:
             vector: (dim,), of any length but zero.
-            allowed: bool by slot of `view`, or None for all.
+            allowed: slots of `view`, ascending, none of a dead one; None for all.
         """
         view = self.view
         found = self.find(view, vector, k, allowed)
         return view.columns["id"][found.slots], found.similarities
 
-    def find(self, view: VectorView, vector: NDArray[np.float32], k: int, allowed: Mask | None = None) -> Found:
+    def find(self, view: VectorView, vector: NDArray[np.float32], k: int, allowed: Slots | None = None) -> Found:
         """Search one view; see `search`."""
         query = exact.normalise(np.asarray(vector, dtype=np.float32))
-        mask = view.alive() if allowed is None else allowed[: view.count] & view.alive()
-        candidates = int(np.count_nonzero(mask))
+        candidates = int(np.count_nonzero(view.alive())) if allowed is None else len(allowed)
         if k <= 0 or not candidates:
             return Found(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32), "none", 0)
-        return self._by_graph(view, query, k, mask, candidates) or _exactly(view, query, k, mask, candidates)
+        return self._by_graph(view, query, k, allowed, candidates) or _exactly(view, query, k, allowed, candidates)
 
     def get(self, ids: Sequence[int] | NDArray[np.int64]) -> NDArray[np.float32]:
         """Vectors of ids, float32 (N, dim); zeros where there is none."""
@@ -232,11 +231,12 @@ class VectorIndex:
         cachefile.write(path, header, arrays)
 
     def _by_graph(
-        self, view: VectorView, query: NDArray[np.float32], k: int, mask: Mask, candidates: int
+        self, view: VectorView, query: NDArray[np.float32], k: int, allowed: Slots | None, candidates: int
     ) -> Found | None:
         """Search the graph for so many that enough pass, and the rest exactly; None when that is no good way."""
         graph, ef = self._graph, self._ef
-        indexed = int(np.count_nonzero(mask[: view.indexed]))
+        inside = view.alive()[: view.indexed] if allowed is None else allowed < view.indexed
+        indexed = int(np.count_nonzero(inside))
         if graph is None or ef == SCAN or not indexed:
             return None
         tail = view.count - view.indexed
@@ -247,6 +247,7 @@ class VectorIndex:
         answer = graph.search(query, wanted, ef)
         if answer is None:
             return None
+        mask = _mask(view, allowed)
         slots = view.slots(answer[0])
         good = (slots >= 0) & (slots < view.indexed)
         good[good] = mask[slots[good]]
@@ -321,12 +322,23 @@ def _same(view: VectorView, saved: Iterable[tuple[NDArray[np.int64], NDArray[np.
     return True
 
 
-def _exactly(view: VectorView, query: NDArray[np.float32], k: int, mask: Mask, candidates: int) -> Found:
+def _exactly(
+    view: VectorView, query: NDArray[np.float32], k: int, allowed: Slots | None, candidates: int
+) -> Found:
     if GATHER_COST * candidates < SCAN_COST * view.count:
-        slots = np.flatnonzero(mask)
+        slots = np.flatnonzero(view.alive()) if allowed is None else allowed
         similarities = view.scores(query, slots)
         best = exact.top(similarities, k)
         return Found(slots[best], similarities[best], "gather", candidates)
-    similarities = np.where(mask, view.scan(query), -np.inf)
+    similarities = np.where(_mask(view, allowed), view.scan(query), -np.inf)
     best = exact.top(similarities, min(k, candidates))
     return Found(best.astype(np.int64), similarities[best], "scan", view.count)
+
+
+def _mask(view: VectorView, allowed: Slots | None) -> Mask:
+    """Whether each slot is allowed; None: all that are not dead."""
+    if allowed is None:
+        return view.alive()
+    mask = np.zeros(view.count, dtype=bool)
+    mask[allowed] = True
+    return mask

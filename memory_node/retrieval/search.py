@@ -27,7 +27,7 @@ from memory_node.storage import meta, texts
 if TYPE_CHECKING:
     import sqlite3
 
-    from memory_node.index.matrix import VectorView
+    from memory_node.index.matrix import Slots, VectorView
     from memory_node.index.projections import Projections
     from memory_node.storage.database import Database
     from memory_node.storage.vectors import Model
@@ -115,7 +115,7 @@ class Searcher:
             plan.paths.append("broad")
             wanted = int(k / share) + SPARE
         else:
-            allowed = self._mask(rows, view, resolved, plan)
+            allowed = self._allowed(rows, view, resolved, plan)
         while True:
             with plan.stage("vectors"):
                 if allowed is None:
@@ -135,7 +135,7 @@ class Searcher:
             # Parts of one text, or rows that do not pass, took places.
             wanted *= 4
             if allowed is None:
-                allowed = self._mask(rows, view, resolved, plan)
+                allowed = self._allowed(rows, view, resolved, plan)
 
     def words(
         self,
@@ -216,10 +216,7 @@ class Searcher:
             return None
         view = seen.view(self._projections.vectors)
         ids = np.array(sorted({*seen.matching(asked, _enough(k)).tolist()}.difference(known)), dtype=np.int64)
-        flags = np.zeros(int(ids.max(initial=0)) + 1, dtype=bool)
-        flags[ids] = True
-        slots = np.flatnonzero(view.of_texts(flags))
-        slots = slots[view.columns["died"][slots] > view.version]
+        slots = view.of_texts(ids)
         shares = asked.shares(conn, ids)[np.searchsorted(ids, view.columns["text"][slots])]
         best: dict[float, float] = {}
         for cosine, share in zip(view.scores(vector, slots).tolist(), shares.tolist(), strict=True):
@@ -302,15 +299,17 @@ class Searcher:
             return None
         return max(0, self.count(resolved) - limit)
 
-    def _mask(self, rows: View, view: VectorView, resolved: Resolved, plan: Plan) -> Flags:
+    def _allowed(self, rows: View, view: VectorView, resolved: Resolved, plan: Plan) -> Slots:
+        """Slots of the vectors of texts and nodes that pass, ascending."""
         plan.paths.append("filtered")
         with plan.stage("filter"):
-            allowed = view.of_texts(_texts(rows, resolved))
-            of_nodes = np.flatnonzero(view.columns["node"][: view.count])
-            if len(of_nodes):
-                slots = rows.slots(view.columns["node"][of_nodes])
-                allowed[of_nodes] = (slots >= 0) & rows.passes(resolved, slots)
-            plan.candidates = int(np.count_nonzero(allowed))
+            allowed = view.of_texts(np.flatnonzero(_texts(rows, resolved)))
+            if len(view.of_nodes):
+                owners = rows.slots(view.columns["node"][view.of_nodes])
+                passes = (owners >= 0) & rows.passes(resolved, owners)
+                alive = view.columns["died"][view.of_nodes] > view.version
+                allowed = np.sort(np.concatenate([allowed, view.of_nodes[passes & alive]]))
+            plan.candidates = len(allowed)
         return allowed
 
 
