@@ -28,7 +28,9 @@ def group(view: View, rows: RowFilter, texts: NDArray[np.int64]) -> dict[int, Gr
     owners = view.columns["text"][slots]
     order = np.argsort(owners, kind="stable")
     slots, owners = slots[order], owners[order]
-    starts = np.flatnonzero(np.diff(owners, prepend=0)).tolist()  # 0 is no text
+    is_first = np.ones(len(owners), dtype=bool)
+    is_first[1:] = owners[1:] != owners[:-1]
+    starts = np.flatnonzero(is_first).tolist()
     ids, kinds = view.columns["id"][slots], view.columns["kind"][slots]
     if len(starts) == len(owners):  # as where each row says something else
         alone = zip(owners.tolist(), ids.tolist(), kinds.tolist(), strict=True)

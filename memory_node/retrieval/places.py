@@ -219,14 +219,14 @@ def _numbered(distances: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArra
     if len(crowd):
         from scipy.cluster.hierarchy import linkage
 
-        groups = [[point] for point in crowd.tolist()]
+        groups = {number: [point] for number, point in enumerate(crowd.tolist())}
         pairs = distances[crowd][:, crowd][~np.tri(len(crowd), dtype=bool)]
-        for one, other, apart, _ in linkage(pairs, method="average").tolist():
+        for number, (one, other, apart, _) in enumerate(linkage(pairs, method="average").tolist(), len(crowd)):
             if apart > REACH:
                 break
-            groups.append(groups[int(one)] + groups[int(other)])
-        for group in groups[len(crowd) :]:
-            firsts[group] = min(group)
+            groups[number] = groups.pop(int(one)) + groups.pop(int(other))
+        members = [point for group in groups.values() for point in group]
+        firsts[members] = [min(group) for group in groups.values() for _ in group]
     leads = firsts == points
     return np.flatnonzero(leads), (np.cumsum(leads) - 1)[firsts]
 

@@ -182,6 +182,5 @@ def scored(conn: sqlite3.Connection, query: Query, text_ids: NDArray[np.int64], 
     least = np.partition(shares, len(shares) - k)[len(shares) - k] if len(shares) > k else 0.0
     some = np.flatnonzero((shares >= least) & (shares > 0.0))
     rated = dict(zip(text_ids[some].tolist(), shares[some].tolist(), strict=True))
-    lengths = texts.lengths(conn, rated)
-    best = sorted(lengths, key=lambda id_: (-rated[id_], lengths[id_], -id_))
-    return [(id_, rated[id_]) for id_ in best[:k]]
+    best = sorted((-rated[id_], length, -id_) for id_, length in texts.lengths(conn, rated).items())[:k]
+    return [(-id_, -share) for share, _, id_ in best]
