@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import islice, zip_longest
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,15 +16,14 @@ SAME_PLACE = 0.5
 """m: rows of one text nearer to each other than this, or all without a place, are told as one."""
 
 _DONE = np.iinfo(np.int64).max
-_UNKNOWN = -1e300  # an x that nothing has
+_UNKNOWN = -1e12  # a coordinate (m) that nothing has
 
 
-@dataclass(frozen=True)
-class Fold:
+class Fold(NamedTuple):
     """Rows told as one: the id of the one that leads, how many readings they stand for, their span first..last (ns)."""
 
     node_id: int
-    count: int
+    repeats: int
     first: int
     last: int
 
@@ -59,21 +58,23 @@ def fold_newest(view: View, rows: RowFilter, groups: Sequence[Sequence[int]], mo
     columns = view.columns
     order = np.lexsort((-columns["id"][slots], -columns["last_stamp"][slots], of))
     slots, of = slots[order], of[order]
+    places, said = _told_apart(view, slots)
     folds: list[list[Fold]] = [[] for _ in groups]
     for _ in range(most):
         if not len(slots):
             break
         first_of_group = np.concatenate([[True], of[1:] != of[:-1]])
-        leads = slots[first_of_group]
-        alike = _alike(view, slots, leads[np.cumsum(first_of_group) - 1])
-        same = slots[alike]
+        firsts = np.flatnonzero(first_of_group)
+        alike = _alike(places, said, firsts[np.cumsum(first_of_group) - 1])
+        leads, same = slots[firsts], slots[alike]
         begins = np.flatnonzero(first_of_group[alike])  # of as many groups: each lead is like itself
         ids, last = columns["id"][leads].tolist(), columns["last_stamp"][leads].tolist()
         counts = np.add.reduceat(columns["repeats"][same], begins, dtype=np.int64).tolist()
         first = np.minimum.reduceat(columns["stamp"][same], begins).tolist()
         for group, *parts in zip(of[alike][begins].tolist(), ids, counts, first, last, strict=True):
             folds[group].append(Fold(*parts))
-        slots, of = slots[~alike], of[~alike]
+        left = ~alike
+        slots, of, places, said = slots[left], of[left], places[:, left], said[:, left]
     return folds
 
 
@@ -111,23 +112,30 @@ def _folds(view: View, slots: Slots, order: NDArray[np.int64], most: int) -> lis
         # By one axis first: few of many rows are left to be looked at in full.
         close = np.flatnonzero(np.abs(x - x[lead]) <= SAME_PLACE)
         close = close[order[close] != _DONE]
-        same = close[_alike(view, slots[close], slots[lead])] if len(close) > 1 else close
+        same = close
+        if len(close) > 1:
+            same = close[_alike(*_told_apart(view, slots[close]), np.searchsorted(close, [lead]))]
         folds.append(_told(view, slots[lead], slots[same]))
         order[same] = _DONE
     return folds
 
 
-def _alike(view: View, slots: Slots, leads: Slots | np.int64) -> NDArray[np.bool_]:
+def _told_apart(view: View, slots: Slots) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Places of rows, (3, N) m, all unknown ones far away in one; and the numbers of text, layer and map, (3, N)."""
+    columns = view.columns
+    places = np.array([columns[name][slots] for name in "xyz"])
+    places[np.isnan(places)] = _UNKNOWN
+    return places, np.array([columns[name][slots] for name in ("text", "layer", "map")], dtype=np.int64)
+
+
+def _alike(places: NDArray[np.float64], said: NDArray[np.int64], leads: Slots) -> NDArray[np.bool_]:
     """Whether rows say what others say, one or as many, in the same layer and map, within SAME_PLACE.
 
-    All unknown places are one.
+    Args:
+        places, said: of the rows, see `_told_apart`. leads: which of the rows the others are.
     """
-    columns = view.columns
-    near = sum((columns[name][slots] - columns[name][leads]) ** 2 for name in "xyz") <= SAME_PLACE**2
-    alike: NDArray[np.bool_] = near | np.isnan(columns["x"][slots]) & np.isnan(columns["x"][leads])
-    for name in ("text", "layer", "map"):
-        alike &= columns[name][slots] == columns[name][leads]
-    return alike
+    near = ((places - places[:, leads]) ** 2).sum(axis=0) <= SAME_PLACE**2
+    return np.asarray(near & (said == said[:, leads]).all(axis=0))
 
 
 def _told(view: View, lead: np.int64, slots: Slots) -> Fold:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from memory_node.graph import EdgeType, Kind, Node, PositionSource
 from memory_node.ingest.entity_table import ELSEWHERE
@@ -37,8 +36,7 @@ SAME_VIEW = 2.0
 _WORD = re.compile(r"\w+")
 
 
-@dataclass(frozen=True)
-class Ranked:
+class Ranked(NamedTuple):
     """One answer: the row that leads, how many readings it stands for and their span (ns), and its score, 0..1.
 
     Attributes:
@@ -47,7 +45,7 @@ class Ranked:
     """
 
     node: Node
-    count: int
+    repeats: int
     first: int
     last: int
     score: float
@@ -118,10 +116,10 @@ def _folds(searcher: Searcher, asked: Asked, hit: Hit, most: int) -> list[Fold]:
 
 
 def _ranked(settings: Settings, node: Node, fold: Fold, of: Candidate, worth: scoring.Worth) -> Ranked:
-    alone = fold.count == 0
+    alone = fold.repeats == 0
     return Ranked(
         node=node,
-        count=node.repeats if alone else fold.count,
+        repeats=node.repeats if alone else fold.repeats,
         first=node.stamp if alone else fold.first,
         last=node.last_stamp if alone else fold.last,
         score=scoring.score(settings, of.relevance, worth, node.kind is Kind.GIST),
@@ -152,10 +150,10 @@ def _led_by_things(conn: sqlite3.Connection, answers: Sequence[Ranked], resolved
     for answer in answers:
         new = shown.get(answer.node.id)
         if new:
-            answer = replace(answer, shown=(*answer.shown, *new))
+            answer = answer._replace(shown=(*answer.shown, *new))
             if windowed:
                 first, last = min(one.first for one in answer.shown), max(one.last for one in answer.shown)
-                answer = replace(answer, count=sum(one.count for one in answer.shown), first=first, last=last)
+                answer = answer._replace(repeats=sum(one.repeats for one in answer.shown), first=first, last=last)
         if answer.node.kind is not Kind.OBSERVATION or answer.node.id in others or not things:
             told.append(answer)
     return told
@@ -191,7 +189,7 @@ def distinct(answers: Iterable[Ranked], told: Iterable[Ranked] = ()) -> list[Ran
         elif place is not None:
             old = kept[place]
             first, last = min(old.first, new.first), max(old.last, new.last)
-            kept[place] = replace(old, count=old.count + new.count, first=first, last=last)
+            kept[place] = old._replace(repeats=old.repeats + new.repeats, first=first, last=last)
     return kept
 
 

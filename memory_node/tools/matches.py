@@ -27,7 +27,7 @@ def of_ranked(answer: Ranked) -> Match:
         answer.node,
         answer.first,
         answer.last,
-        answer.count,
+        answer.repeats,
         score=answer.score,
         similarity=answer.similarity,
         lexical=answer.lexical,

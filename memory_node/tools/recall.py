@@ -275,14 +275,14 @@ def _sightings(
         if fold.node_id not in best or score > best[fold.node_id][1]:
             best[fold.node_id] = fold, score
     shown = _of_folds(conn, [fold for fold, _ in best.values()], 0.0)
-    return distinct([replace(one, score=min(1.0, best[one.node.id][1])) for one in shown], kept)
+    return distinct([one._replace(score=min(1.0, best[one.node.id][1])) for one in shown], kept)
 
 
 def _of_folds(conn: sqlite3.Connection, folds: Iterable[Fold], score: float) -> list[Ranked]:
     """Folds as answers without parts of a score."""
     by_id = {fold.node_id: fold for fold in folds}
     return [
-        Ranked(node, fold.count, fold.first, fold.last, score, None, None, node.importance, None)
+        Ranked(node, fold.repeats, fold.first, fold.last, score, None, None, node.importance, None)
         for node in nodes.fetch(conn, by_id)
         for fold in (by_id[node.id],)
     ]

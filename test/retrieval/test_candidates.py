@@ -42,7 +42,7 @@ def answers(
     plan, vector = Plan(), world.embedder.embed([query])[0]
     asked = Asked(query, vector, resolved, NOW, Findings(query))
     found = rank(world.searcher, world.db, settings, asked, limit, plan)
-    return [(one.node.id, one.count, one.score) for one in found], bool(BY_WORDS & {*plan.paths})
+    return [(one.node.id, one.repeats, one.score) for one in found], bool(BY_WORDS & {*plan.paths})
 
 
 @pytest.mark.parametrize("settings", [Settings(), Settings(importance_weight=0.2, recency_weight=0.4)])

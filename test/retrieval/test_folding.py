@@ -51,7 +51,7 @@ def test_what_differs_in_layer_map_or_place_is_not_one(view: Any) -> None:
         row(MUG, 1), row(MUG, 2, layer=TALK), row(MUG, 3, map=1), row(MUG, 4, 0.6), row(MUG, 5, nan), row(MUG, 6, nan)
     )
     folds = fold(found, RowFilter(), MUG, 9)
-    assert [(one.node_id, one.count) for one in folds] == [(6, 2), (4, 1), (3, 1), (2, 1), (1, 1)]
+    assert [(one.node_id, one.repeats) for one in folds] == [(6, 2), (4, 1), (3, 1), (2, 1), (1, 1)]
     assert fold_newest(found, RowFilter(), [[1, 2, 3, 4, 5, 6]], 9) == [folds]
 
 
@@ -59,7 +59,7 @@ def test_every_entity_is_one_of_its_own(view: Any) -> None:
     thing = {"kind": Kind.ENTITY, "layer": 0, "repeats": 4}
     found = view(row(MUG, 1), row(MUG, 2, **thing), row(MUG, 3, **thing), row(MUG, 4))
     folds = fold(found, RowFilter(), MUG, 9)
-    assert [(one.node_id, one.count) for one in folds] == [(4, 2), (3, 4), (2, 4)]
+    assert [(one.node_id, one.repeats) for one in folds] == [(4, 2), (3, 4), (2, 4)]
     assert [one.node_id for one in fold(found, RowFilter(), MUG, 1)] == [4, 3]
 
 
