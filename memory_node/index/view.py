@@ -157,7 +157,7 @@ class View:
         if narrow is not None:
             return narrow[self.passes(rows, narrow)]
         slots = np.flatnonzero(self._cheap(rows, slice(0, self.count)))
-        return slots[self._dear(rows, slots)]
+        return slots[self._dear(rows, slots, np.ones(len(slots), dtype=bool))]
 
     def within(self, rows: RowFilter, center: tuple[float, ...], radius: float) -> tuple[Slots, NDArray[np.float64]]:
         """Slots of all rows that pass and lie within radius (m) of center, (x, y), and their distances (m)."""
@@ -176,8 +176,9 @@ class View:
         """Share of rows that pass, exact for small tables, else estimated from a sample."""
         asked, share = self._last_share
         if asked != rows:
-            slots = np.arange(0, self.count, max(1, self.count // SAMPLE))
-            share = float(self.passes(rows, slots).mean()) if self.count else 0.0
+            some = slice(0, self.count, max(1, self.count // SAMPLE))
+            passes = self._dear(rows, some, self._cheap(rows, some))
+            share = np.count_nonzero(passes) / len(passes) if self.count else 0.0
             self._last_share = rows, share  # one query asks several times
         return share
 
@@ -235,7 +236,7 @@ class View:
         """Slots that came after the base was sorted."""
         return np.arange(self.base.count, self.count)
 
-    def distances(self, center: tuple[float, ...], slots: Slots) -> NDArray[np.float64]:
+    def distances(self, center: tuple[float, ...], slots: Slots | slice) -> NDArray[np.float64]:
         """Metres from center, (x, y) on the floor or (x, y, z) in space; NaN where the place is unknown."""
         columns = self.columns
         with np.errstate(over="ignore"):
@@ -283,20 +284,19 @@ class View:
             mask &= ~column["internal"][at]
         return mask
 
-    def _dear(self, rows: RowFilter, slots: Slots, mask: Mask | None = None) -> Mask:
+    def _dear(self, rows: RowFilter, at: Slots | slice, mask: Mask) -> Mask:
         """The other predicates, and a mask that is changed."""
         column = self.columns
-        mask = np.ones(len(slots), dtype=bool) if mask is None else mask
         if rows.after is not None:
-            mask &= column["last_stamp"][slots] >= rows.after
+            mask &= column["last_stamp"][at] >= rows.after
         if rows.before is not None:
-            mask &= column["stamp"][slots] <= rows.before
+            mask &= column["stamp"][at] <= rows.before
         if rows.min_confidence > 0.0:
-            mask &= column["confidence"][slots] >= rows.min_confidence
+            mask &= column["confidence"][at] >= rows.min_confidence
         if rows.episodes is not None:
-            mask &= _among(column["episode"][slots], rows.episodes)
+            mask &= _among(column["episode"][at], rows.episodes)
         if rows.center is not None and rows.radius is not None:
-            mask &= self.distances(rows.center, slots) <= rows.radius
+            mask &= self.distances(rows.center, at) <= rows.radius
         return mask
 
 
