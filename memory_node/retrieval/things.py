@@ -41,6 +41,11 @@ class Things:
         seen = None if self.seen is None else self.seen[wanted]
         return Things(self.columns, self.slots[wanted], self.fits[wanted], seen)
 
+    def placed(self) -> Things:
+        """Those whose place is known."""
+        unknown = np.isnan(self.columns["x"][self.slots])
+        return self.where(~unknown) if unknown.any() else self
+
     def as_of(self, conn: sqlite3.Connection, by: int | None) -> Things:
         """As they were last seen no later than a time (ns), without those never seen by then; None: as they are."""
         late = np.zeros(0, dtype=bool) if by is None else self.last_seen > by

@@ -214,9 +214,7 @@ def _things(context: ToolContext, conn: sqlite3.Connection, question: _Question,
     kinds = tuple({int(Kind.ENTITY)} & set(question.resolved.kinds))
     fits = {text_id: labels[label] for label, text_id in texts.ids_of(conn, labels).items()}
     things = context.searcher.things(replace(question.resolved, kinds=kinds), fits)
-    things = things.as_of(conn, context.until(question.resolved))
-    unknown = np.isnan(things.positions[:, 0])
-    return things.where(~unknown) if unknown.any() else things
+    return things.as_of(conn, context.until(question.resolved)).placed()
 
 
 def _read(
@@ -372,6 +370,9 @@ def _elsewhere(spoken: Clusters, things: Things) -> NDArray[np.int64]:
     """
     from scipy.spatial.distance import cdist
 
+    if not len(spoken):
+        return np.empty(0, dtype=np.int64)
+    things = things.where((things.confidence >= CONFIRMED) | (things.last_seen >= spoken.last_seen.min()))
     reach = SAME_PLACE + spoken.radii
     squares = cdist(spoken.positions[:, :2], things.positions[:, :2], "sqeuclidean")
     # `np.nonzero` takes ten times as long.
