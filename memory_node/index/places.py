@@ -12,6 +12,8 @@ Slots = NDArray[np.int64]
 
 PACK = 32
 """Rows that one entry of the tree stands for."""
+FEW = 4096
+"""Packs up to which comparing the box of each takes less time than asking the tree for those that meet a box."""
 SAMPLE = 1024
 """Rows from which the number of those in a circle is estimated."""
 
@@ -38,8 +40,9 @@ class PlaceIndex:
         self._count = len(order)
         points = np.column_stack([x[order], y[order]])
         starts = np.arange(0, len(order), PACK)
-        self._low = np.minimum.reduceat(points, starts) if len(order) else points
-        self._high = np.maximum.reduceat(points, starts) if len(order) else points
+        # Column by column, as they are compared.
+        self._low = np.asfortranarray(np.minimum.reduceat(points, starts) if len(order) else points)
+        self._high = np.asfortranarray(np.maximum.reduceat(points, starts) if len(order) else points)
         # One row a pack: what lies together is read together. Behind the last row are places that no circle has.
         self._slots = _packed(slots[order].astype(np.int32), -1)
         self._x, self._y = _packed(points[:, 0], np.nan), _packed(points[:, 1], np.nan)
@@ -51,11 +54,7 @@ class PlaceIndex:
 
     def circle(self, x: float, y: float, radius: float) -> tuple[Slots, NDArray[np.float64]]:
         """Slots within radius (m) of (x, y), in no order, and their distances (m)."""
-        if self._tree is None:
-            return np.empty(0, dtype=np.int64), np.empty(0)
-        with self._lock:
-            found = self._tree.intersection((x - radius, y - radius, x + radius, y + radius))
-            packs = np.fromiter(found, dtype=np.int64)
+        packs = self._meeting(x - radius, y - radius, x + radius, y + radius)
         distances = _distances(self._x[packs], self._y[packs], x, y)
         inside = distances <= radius
         return self._slots[packs][inside].astype(np.int64), distances[inside]
@@ -90,6 +89,14 @@ class PlaceIndex:
         """Bytes of the packed rows."""
         arrays = (self._slots, self._x, self._y, self._low, self._high, self._sample)
         return sum(array.nbytes for array in arrays)
+
+    def _meeting(self, left: float, low: float, right: float, high: float) -> Slots:
+        """The packs whose boxes meet a box."""
+        if self._tree is None or len(self._low) <= FEW:
+            (lefts, lows), (rights, highs) = self._low.T, self._high.T
+            return np.flatnonzero((lefts <= right) & (rights >= left) & (lows <= high) & (highs >= low))
+        with self._lock:
+            return np.fromiter(self._tree.intersection((left, low, right, high)), dtype=np.int64)
 
     def _load(self):  # type: ignore[no-untyped-def]
         from rtree import index

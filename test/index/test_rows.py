@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from memory_node.index import places
 from memory_node.index.chronicle import in_time
 from memory_node.index.columns import Columns
 from memory_node.index.nearest import nearest
@@ -321,14 +322,20 @@ def test_rows_of_a_rare_kind_are_found_without_looking_at_the_others(monkeypatch
     assert sum(map(len, looked)) <= 2 * (1.1 * 0.05 * 30_000 + 100)
 
 
-def test_f33_unknown_and_infinite_places_never_reach_the_tree() -> None:
-    places = PlaceIndex(
+@pytest.fixture(params=[0, places.FEW], ids=["tree", "boxes"])
+def few_packs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether a circle's packs are asked of the tree, as those of a large table, or found among all boxes."""
+    monkeypatch.setattr(places, "FEW", request.param)
+
+
+def test_f33_unknown_and_infinite_places_never_reach_the_tree(few_packs: None) -> None:
+    index = PlaceIndex(
         np.arange(5), np.array([1.0, np.nan, np.inf, -np.inf, 2.0]), np.array([1.0, 0.0, 0.0, 0.0, 2.0])
     )
-    assert len(places) == 2
-    slots, distances = places.circle(0.0, 0.0, 10.0)
+    assert len(index) == 2
+    slots, distances = index.circle(0.0, 0.0, 10.0)
     assert sorted(zip(slots.tolist(), distances.tolist(), strict=True)) == [(0, 2.0**0.5), (4, 8.0**0.5)]
-    assert sorted(places.nearest(0.0, 0.0, 9).tolist()) == [0, 4]
+    assert sorted(index.nearest(0.0, 0.0, 9).tolist()) == [0, 4]
 
 
 def test_f24_unknown_places_are_not_at_the_origin() -> None:
@@ -355,10 +362,10 @@ def test_f34_a_moved_row_is_found_once_and_at_its_new_place_only() -> None:
             assert table.view.columns["id"][slots].tolist() == ([1] if at == x else [])
 
 
-def test_f35_many_threads_read_the_tree_at_once() -> None:
+def test_f35_many_threads_read_the_tree_at_once(few_packs: None) -> None:
     rng = np.random.default_rng(10)
     x, y = rng.random(20_000) * 100, rng.random(20_000) * 100
-    places = PlaceIndex(np.arange(20_000), x, y)
+    index = PlaceIndex(np.arange(20_000), x, y)
     wrong: list[int] = []
 
     def read(seed: int) -> None:
@@ -366,7 +373,7 @@ def test_f35_many_threads_read_the_tree_at_once() -> None:
         for _ in range(200):
             cx, cy = own.random(2) * 100
             true = np.flatnonzero((x - cx) ** 2 + (y - cy) ** 2 <= 4.0)
-            if sorted(places.circle(cx, cy, 2.0)[0].tolist()) != true.tolist() or len(places.nearest(cx, cy, 7)) != 7:
+            if sorted(index.circle(cx, cy, 2.0)[0].tolist()) != true.tolist() or len(index.nearest(cx, cy, 7)) != 7:
                 wrong.append(seed)
 
     threads = [threading.Thread(target=read, args=(seed,)) for seed in range(4)]
