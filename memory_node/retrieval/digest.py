@@ -57,9 +57,10 @@ def near(view: View, rows: RowFilter, center: tuple[float, ...], radius: float, 
 
     Rows whose text is the name of one of the things there are left out.
     """
-    slots, distances = view.within(replace(rows, kinds=(*rows.kinds, int(Kind.ENTITY))), center, radius)
+    thing = int(Kind.ENTITY)
+    slots, distances = view.within(replace(rows, kinds=(*rows.kinds, thing)), center, radius)
     texts = view.columns["text"][slots]
-    is_thing = view.columns["kind"][slots] == Kind.ENTITY
+    is_thing = view.columns["kind"][slots] == thing
     things = view.columns["id"][slots[is_thing]]
     first = np.lexsort((things, distances[is_thing]))[:most]
     others = ~is_thing
