@@ -180,11 +180,11 @@ def _gist(
 ) -> Gist:  # fmt: skip
     """The columns of table `gist` with those of the node."""
     id_, layers, count, radius, episode_id, level, author = own
+    # In the order of its fields: by their names it takes twice as long.
     return Gist(
-        id=id_, text=text or "", layers=_names(layers), start=start, end=end, observation_count=count,
-        position=position, frame=frame, radius=radius, episode_id=episode_id, level=level, author=author, score=score,
-        map_id=map_id or "",
-    )
+        id_, text or "", _names(layers), start, end, count, position, frame, radius, episode_id, level, author,
+        map_id or "", score,
+    )  # fmt: skip
 
 
 @lru_cache(maxsize=1024)

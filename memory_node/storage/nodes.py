@@ -312,10 +312,9 @@ def _node(row: tuple[Any, ...]) -> Node:
         id_, kind, layer, text, text_id, stamp, last_stamp, repeats, stamp_source, x, y, z, position_source, frame,
         map_name, confidence, importance, tier, session_id, episode_id, metadata, value, unit,
     ) = row  # fmt: skip
+    # In the order of its fields: by their names it takes twice as long.
     return Node(
-        id=id_, kind=_KINDS[kind], layer=layer, text=text, text_id=text_id, stamp=stamp, last_stamp=last_stamp,
-        repeats=repeats, stamp_source=stamp_source, position=None if x is None else (x, y, z),
-        position_source=_SOURCES[position_source], frame=frame, map_id=map_name, confidence=confidence,
-        importance=importance, tier=_TIERS[tier], session_id=session_id, episode_id=episode_id,
-        metadata=json.loads(metadata) if metadata else {}, value=value, unit=unit or "",
+        id_, _KINDS[kind], layer, text, text_id, stamp, last_stamp, repeats, stamp_source,
+        None if x is None else (x, y, z), _SOURCES[position_source], frame, map_name, confidence, importance,
+        _TIERS[tier], session_id, episode_id, json.loads(metadata) if metadata else {}, value, unit or "",
     )  # fmt: skip

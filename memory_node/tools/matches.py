@@ -82,10 +82,10 @@ def _match(
     distance: float | None = None,
 ) -> Match:
     """A row as a match of a span (ns) and a count; importance None is the row's own."""
+    # In the order of its fields: by their names it takes twice as long.
     return Match(
-        kind=node.kind.label, id=node.id, text=node.text or "", layer=node.layer, stamp=first, last_stamp=last,
-        repeats=count, stamp_source=node.stamp_source, position=node.position, frame=node.frame,
-        position_source=node.position_source.label, map_id=node.map_id, confidence=node.confidence, score=score,
-        similarity=similarity, lexical=lexical, importance=node.importance if importance is None else importance,
-        recency=recency, tier=node.tier.label, episode_id=node.episode_id, metadata=node.metadata, distance=distance,
+        node.kind.label, node.id, node.text or "", node.layer, first, last, count, node.stamp_source, node.position,
+        node.frame, node.position_source.label, node.map_id, node.confidence, score, similarity, lexical,
+        node.importance if importance is None else importance, recency, node.tier.label, node.episode_id,
+        node.metadata, distance,
     )  # fmt: skip
