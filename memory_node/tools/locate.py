@@ -292,7 +292,7 @@ def _texts(context: ToolContext, conn: sqlite3.Connection, question: _Question, 
         relevance |= {id_: max(score, relevance.get(id_, 0.0)) for id_ in hit.node_ids}
     sightings = edges.pairs(conn, relevance, EdgeType.OBSERVED_IN) if len(known) else []
     if sightings:
-        ids = set(known.ids.tolist())
+        ids = {entity for entity, _ in sightings}.intersection(known.ids.tolist())
         for id_ in {observation for entity, observation in sightings if entity in ids}:
             del relevance[id_]
     best = sorted(sorted(relevance, reverse=True), key=relevance.__getitem__, reverse=True)  # of equals the newest
