@@ -116,17 +116,11 @@ def of_nodes(conn: sqlite3.Connection, given: Iterable[Node], scores: Mapping[in
     ]
 
 
-def holding(conn: sqlite3.Connection, apart: Mapping[int, float], slack: float, map_name: str, most: int) -> list[int]:
-    """Return the first of the gists, at most `most`, that are of a map and whose circle is no farther than the slack.
-
-    Args:
-        apart: distance (m) to the centre, by id. slack: m.
-    """
-    # Read in the order given, and only as far as they are told.
-    sql = """SELECT node.id FROM json_each(?) AS given CROSS JOIN gist ON gist.id = CAST(given.key AS INTEGER)
-             CROSS JOIN node ON node.id = gist.id LEFT JOIN map ON map.id = map_id
-             WHERE given.value <= radius + ? AND ifnull(map.name, '') = ? LIMIT ?"""
-    return [row[0] for row in conn.execute(sql, (json.dumps(apart), slack, map_name, most))]
+def on_map(conn: sqlite3.Connection, ids: Iterable[int], map_name: str, most: int) -> list[int]:
+    """Return the first of the gists, at most `most`, that are of a map; they are read only as far."""
+    sql = """SELECT node.id FROM json_each(?) AS given CROSS JOIN node ON node.id = given.value
+             LEFT JOIN map ON map.id = map_id WHERE ifnull(map.name, '') = ? LIMIT ?"""
+    return [row[0] for row in conn.execute(sql, (id_table(ids), map_name, most))]
 
 
 def radii_after(conn: sqlite3.Connection, id_: int) -> list[tuple[int, float]]:

@@ -315,8 +315,9 @@ def _summaries(
 
 def _of_place(context: ToolContext, conn: sqlite3.Connection, place: Place, only: Resolved) -> list[int]:
     """The nearest summaries whose circle holds a place, as far as the places of observers tell."""
-    apart = dict(context.searcher.near(place.position[:2], WIDEST, NEARBY, only))
-    return gists.holding(conn, apart, SAME_PLACE, place.map_id, OF_PLACE)
+    ids, distances = context.searcher.nearest(place.position[:2], WIDEST, NEARBY, only)
+    holding = ids[distances <= context.searcher.reach.of(conn, ids) + SAME_PLACE]
+    return gists.on_map(conn, holding.tolist(), place.map_id, OF_PLACE)
 
 
 def _text(context: ToolContext, query: str, found: _Found, place: Located) -> str:

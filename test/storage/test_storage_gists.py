@@ -51,15 +51,13 @@ def test_rows_newer_than_any_that_is_archived_are_not_asked_about(
         assert steps(conn, lambda: gists.standing_in(conn, ids)) < 20, "asking about 2000 rows takes 500"
 
 
-def test_the_first_that_hold_a_place_are_those_of_its_map_whose_circle_reaches_it(db: Database) -> None:
-    small, wide, other, next_one, last = (
-        store_gist(db, [], radius, map_id) for radius, map_id in ((1, "a"), (9, "a"), (9, ""), (3, "a"), (9, "a"))
-    )
-    apart = {small: 3.5, wide: 3.6, other: 3.7, next_one: 5.0, last: 6.0}
+def test_the_first_of_a_map_are_told_in_the_order_given_and_no_more_than_asked_for(db: Database) -> None:
+    one, other, next_one, last = (store_gist(db, [], 1.0, map_id) for map_id in ("a", "", "a", "a"))
+    given = [last, other, next_one, one, 9999]
     with db.read() as conn:
-        assert gists.holding(conn, apart, 2.0, "a", 2) == [wide, next_one]
-        assert gists.holding(conn, apart, 2.0, "", 2) == [other]
-        assert gists.holding(conn, apart, 2.5, "a", 9) == [small, wide, next_one, last]
+        assert gists.on_map(conn, given, "a", 2) == [last, next_one]
+        assert gists.on_map(conn, given, "a", 9) == [last, next_one, one]
+        assert gists.on_map(conn, given, "", 9) == [other]
 
 
 def test_gists_of_nodes_read_already_are_those_that_are_read_by_id(db: Database, observation: Make) -> None:

@@ -13,6 +13,7 @@ from support.fakes import SECOND, FakeClock
 
 from memory_node.graph import EVENTS_LAYER, Detection, Filter
 from memory_node.memory import Memory
+from memory_node.tools.locate import SAME_PLACE
 
 A = (2.0, 0.0, 0.5)
 FACING_A = (0.0, 0.0, 0.0)
@@ -134,7 +135,8 @@ def test_the_summaries_of_the_things_place_are_told(house: House) -> None:
     assert memory.recall("fridge", filter=Filter(kinds=("entity",))).gists == ()
 
 
-def test_a_filter_by_place_takes_summaries_by_the_circle_they_are_of(house: House) -> None:
+def patrol(house: House) -> tuple[int, tuple[float, float]]:
+    """A summary of tiles and counters: its id, and where its circle ends on the way along x."""
     memory, clock = house
     memory.start_episode("patrol")
     for number in range(9):
@@ -146,10 +148,25 @@ def test_a_filter_by_place_takes_summaries_by_the_circle_they_are_of(house: Hous
     memory.consolidate()
     (gist,) = memory.search_gists().gists
     assert gist.position is not None and gist.radius > 0.8
-    edge = (gist.position[0] + gist.radius, gist.position[1])
+    return gist.id, (gist.position[0] + gist.radius, gist.position[1])
+
+
+def test_a_summary_is_of_a_place_that_its_circle_reaches_as_far_as_observers_tell(house: House) -> None:
+    memory, _ = house
+    gist, (x, y) = patrol(house)
+    things = [Detection("fridge", 0.9, (x + SAME_PLACE - 0.2, y, 0.5)), Detection("ladder", 0.9, (x + 3.0, y, 0.5))]
+    memory.record_detections(things, pose=(x, y, 0.0, 0.0))
+    ready(memory)
+    told = [[one.id for one in memory.recall(thing.label).gists] for thing in things]
+    assert told == [[gist], []]
+
+
+def test_a_filter_by_place_takes_summaries_by_the_circle_they_are_of(house: House) -> None:
+    memory, _ = house
+    gist, edge = patrol(house)
     beside = (edge[0] + 1.0, edge[1])
     told = [memory.recall("tiles counters", filter=Filter(center=at, radius=0.5)).gists for at in (edge, beside)]
-    assert [[one.id for one in some] for some in told] == [[gist.id], []]
+    assert [[one.id for one in some] for some in told] == [[gist], []]
 
 
 # around an event
