@@ -223,7 +223,7 @@ def shortened(text: str, room: int) -> str:
     """
     for looked_at in (room + 20, 4 * room + 80):  # many blanks are rare
         line = " ".join(text[:looked_at].split())
-        if len(line) > room:
+        if len(line) > room or len(text) <= looked_at:
             break
     if not line.isprintable():
         line = _UNSEEN.sub("\ufffd", line)
