@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from numbers import Real
 
 from memory_node.errors import InvalidArgument, shown
-from memory_node.graph import EVENTS_LAYER, Filter, Kind
+from memory_node.graph import EVENTS_LAYER, NO_ID, Filter, Kind
 from memory_node.index.view import RowFilter
 from memory_node.ingest.arguments import checked_id
 from memory_node.retrieval import times
@@ -102,15 +102,13 @@ def _layers(conn: sqlite3.Connection, names: Sequence[str]) -> tuple[int, ...]:
 
 
 def _map(conn: sqlite3.Connection, name: str | None, present: str) -> int:
-    if name is None:
-        return _map_ids(conn).get(present, UNKNOWN)
-    if not isinstance(name, str) or name not in _map_ids(conn):
+    wanted = present if name is None else name
+    if wanted == "":
+        return NO_ID
+    known = nodes.maps(conn)
+    if name is not None and (not isinstance(name, str) or name not in known):
         raise InvalidArgument("filter.map_id", f"no map is called {shown(name)}")
-    return _map_ids(conn)[name]
-
-
-def _map_ids(conn: sqlite3.Connection) -> dict[str, int]:
-    return {"": 0, **nodes.maps(conn)}
+    return known.get(wanted, UNKNOWN)
 
 
 def _episodes(conn: sqlite3.Connection, episode_id: int) -> tuple[int, ...]:
