@@ -190,7 +190,8 @@ class EmbeddingQueue:
     def embed_names(self, names: Sequence[str]) -> NDArray[np.float32] | None:
         """Return unit vectors (N, dim) of short texts, which are kept; None when the embedder does not answer."""
         with self._cache_lock:
-            found = {name: self._names[name] for name in names if name in self._names}
+            # A name may be what was just asked.
+            found = {name: known[name] for known in (self._queries, self._names) for name in names if name in known}
         new = [name for name in dict.fromkeys(names) if name not in found]
         try:
             for start in range(0, len(new), self._batch_size):

@@ -190,25 +190,26 @@ def sharpened(embed: Embed, concept: str, plain: Mapping[str, float]) -> Mapping
 def asked_of(conn: sqlite3.Connection) -> list[str]:
     """Return the texts that `sharpened` has embedded of the labels of entities, of so many as a memory can keep."""
     names = dict.fromkeys(name for label in entities.labels(conn, MOST_LABELS) for name in _names(label))
-    return _texts(list(names))
+    return forms(list(names))
 
 
 def pictured(embed: Embed, names: Sequence[str]) -> NDArray[np.float32] | None:
     """Return unit vectors (N, D) halfway between each name and "a photo of" it, or None."""
-    found = embed(_texts(names))
+    found = embed(forms(names))
     if found is None:
         return None
     both = found[: len(names)] + found[len(names) :]
     return np.asarray(both / np.linalg.norm(both, axis=1, keepdims=True))
 
 
+def forms(names: Sequence[str]) -> list[str]:
+    """Return the texts that names are compared by: each as it is, and what it names in a photo."""
+    return [*names, *(f"a photo of a {name}" for name in names)]
+
+
 @lru_cache(maxsize=4096)
 def _names(label: str) -> tuple[str, ...]:
     return tuple(concepts.names(label)[:MOST_NAMES])
-
-
-def _texts(names: Sequence[str]) -> list[str]:
-    return [*names, *(f"a photo of a {name}" for name in names)]
 
 
 def _means(form: str, label: str) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from entities.scene import open_memory, show
 from golden_texts import assert_golden
-from support.fakes import SECOND, FakeClock
+from support.fakes import SECOND, FakeClock, WordEmbedder
 
 from memory_node.graph import EVENTS_LAYER, Detection, Filter
 from memory_node.memory import Memory
@@ -332,3 +332,16 @@ def test_golden(house: House) -> None:
     memory.run_job("gists")
     ready(memory)
     assert_golden("recall_chair", memory.recall("chair").text)
+
+
+def test_a_question_is_embedded_once(tmp_path: Path) -> None:
+    embedder = WordEmbedder(dim=32)
+    with Memory.open(tmp_path / "robot.db", embedder=embedder, clock=FakeClock()) as memory:
+        memory.record_detections([Detection("cup", 0.9, (1.0, 0.0, 0.5))], pose=(0.0, 0.0, 0.0, 0.0))
+        memory.flush()
+        assert memory.wait_embedded(20.0)
+        embedder.calls.clear()
+        memory.recall("a zebra with green stripes")
+        asked = [text for call in embedder.calls for text in call if "zebra" in text]  # others are names of things
+        name = "zebra with green stripes"
+        assert sorted(asked) == [f"a photo of a {name}", f"a {name}", name]
