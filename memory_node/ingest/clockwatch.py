@@ -68,8 +68,8 @@ class ClockWatch:
     A reading is compared with the one before by the same source. A source that is new takes the place of the others, as
     a simulator that was started again does. One that was heard before, and shows another time than the one heard last,
     is one of two clocks; so is what jumps with nearly each reading where sources are not known. That is told in
-    `warning`, "" otherwise, and logged once; no jump is told then until the clock is steady again, which counts as one
-    unless it is that of the source before.
+    `warning`, "" otherwise, and logged once; no jump is told then but that of a new source, until the clock is steady
+    again, which counts as one unless it is that of the source before.
     """
 
     def __init__(self, kind: Callable[[], str], source: Callable[[], Hashable] = lambda: None) -> None:
@@ -89,10 +89,15 @@ class ClockWatch:
         steady, kind, source = _since_boot(), self._kind(), self._source()
         with self._lock:
             last = self._last
+            is_new = source not in self._heard
             own = self._own(source, (now, steady))
             reason = self._jumped(own, now, steady, kind)
             is_rival = own is not last and self._jumped(last, now, steady, kind) != ""
             if not self.warning and kind != TICKING:
+                return reason
+            if self.warning and reason and is_new and source is not None:
+                self._jumps.append(steady)
+                self._settled = source
                 return reason
             return self._unless_torn(reason, is_rival, source, steady)
 

@@ -136,6 +136,22 @@ def test_the_last_word_of_a_simulator_that_ends_begins_no_session(monkeypatch: p
     assert said == ["clock went back"] and not watch.warning
 
 
+@pytest.mark.parametrize("every", [20, 40, 70])
+def test_a_simulator_that_is_started_again_beside_a_second_publisher_begins_a_session_at_once(
+    monkeypatch: pytest.MonkeyPatch, every: int
+) -> None:
+    readings = []
+    for at in range(3000):
+        readings.append(("first", 500.0 + at / 10, at / 10) if at < 1500 else ("again", (at - 1500) / 10, at / 10))
+        if at and at % every == 0:
+            readings.append(("second", 100.0 + at / 10, at / 10))
+    restart = next(number for number, reading in enumerate(readings) if reading[0] == "again")
+    before, _ = heard(monkeypatch, *readings[:restart])
+    at_once, watch = heard(monkeypatch, *readings[: restart + 2])
+    assert at_once == [*before, "clock went back"] and watch.warning
+    assert heard(monkeypatch, *readings)[0] == at_once
+
+
 def test_one_of_two_publishers_that_loops_begins_a_session(monkeypatch: pytest.MonkeyPatch) -> None:
     """The other one is silent by then."""
     readings = [("paused", 500.0, 0.0), ("looping", 10.0, 1.0), ("paused", 500.0, 1.1), ("looping", 10.2, 1.2)]
