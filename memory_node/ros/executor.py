@@ -97,7 +97,7 @@ class Spinner:
     Args:
         threads: callbacks that may run at once; with one, each topic's messages stay in order.
         log: where failures go; the node's own logger by default.
-        ended: called when the context is shut down from outside.
+        ended: called by each thread when the context, or the executor, is shut down from outside.
     """
 
     def __init__(
@@ -130,13 +130,15 @@ class Spinner:
             thread.join(max(0.0, until - time.monotonic()))
 
     def _spin(self) -> None:
-        while not self._closing:
+        while True:
             try:
                 self._executor.spin()
-                if not self._context.ok():
-                    return self._ended()
+                break
             except ExternalShutdownException:
-                return self._ended()
+                break
             except Exception:
-                if not self._closing:
-                    self._log.error(f"a callback failed: {traceback.format_exc()}", throttle_duration_sec=THROTTLE)
+                if self._closing or not self._context.ok():
+                    break
+                self._log.error(f"a callback failed: {traceback.format_exc()}", throttle_duration_sec=THROTTLE)
+        if not self._closing:
+            self._ended()

@@ -129,8 +129,8 @@ def _run(stop: threading.Event) -> int:
             stop.wait()
     finally:
         stop.set()
+        spinner.close()  # first: no question may be on its way when the services go
         node.close()
-        spinner.close()
         node.destroy_node()
     return code
 

@@ -286,9 +286,7 @@ class _Open:
                 settings=settings,
             )
         opened.callback(self.memory.close)
-        self.resolver: FrameResolver = frame_resolver(
-            node, settings.frame, parameters["base_frame"], parameters.mounts
-        )
+        self.resolver: FrameResolver = frame_resolver(node, settings.frame, parameters["base_frame"], parameters.mounts)
         opened.callback(self.resolver.close)
         self.intake = Intake(
             self.memory,

@@ -95,9 +95,7 @@ class Reporting:
     def _diagnose(self) -> None:
         now, name = self._node.clock.now_ns(), self._node.get_fully_qualified_name()
         status, jobs = self._memory.status(), self._memory.jobs()
-        self._diagnostics.publish(
-            diagnostic_array(name, status, self.layers(status), jobs, self.warnings(), now)
-        )
+        self._diagnostics.publish(diagnostic_array(name, status, self.layers(status), jobs, self.warnings(), now))
 
     def _mark(self) -> None:
         now = self._node.clock.now_ns()

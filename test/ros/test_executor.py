@@ -51,6 +51,16 @@ class Callbacks:
         raise ValueError("a fault of the callback")
 
 
+class Log:
+    """Keeps what is logged as an error."""
+
+    def __init__(self) -> None:
+        self.errors: list[str] = []
+
+    def error(self, text: str, **_: Any) -> None:
+        self.errors.append(text)
+
+
 @pytest.fixture
 def callbacks(domain: None) -> Iterator[Callbacks]:
     context = Context()
@@ -101,17 +111,12 @@ def test_callbacks_that_hang_hold_up_no_other_while_a_thread_is_left(callbacks: 
 
 
 def test_a_callback_that_raises_takes_no_other_with_it(callbacks: Callbacks, other: Peer) -> None:
-    logged: list[str] = []
-
-    class Log:
-        def error(self, text: str, **_: Any) -> None:
-            logged.append(text)
-
-    spinner = Spinner(callbacks.node, threads=2, log=Log())  # type: ignore[arg-type]
+    log = Log()
+    spinner = Spinner(callbacks.node, threads=2, log=log)  # type: ignore[arg-type]
     for times in range(1, 6):  # more often than there are threads
         other.ask("fail", kind=Trigger)
-        wait_until(lambda times=times: len(logged) == times, "the fault in the log")
-    assert all("ValueError: a fault of the callback" in text for text in logged)
+        wait_until(lambda times=times: len(log.errors) == times, "the fault in the log")
+    assert all("ValueError: a fault of the callback" in text for text in log.errors)
     assert other.call("quick", kind=Trigger).success
     spinner.close()
     assert ended(spinner)
@@ -129,10 +134,21 @@ def test_closing_leaves_behind_what_hangs(callbacks: Callbacks, other: Peer) -> 
     wait_until(lambda: ended(spinner), "the last thread has ended")
 
 
-def test_a_shutdown_from_outside_ends_all_threads_and_is_told(callbacks: Callbacks) -> None:
-    told = threading.Event()
-    spinner = Spinner(callbacks.node, threads=4, ended=told.set)
+@pytest.mark.parametrize("threads", [1, 4])
+def test_a_shutdown_from_outside_ends_all_threads_and_is_told(callbacks: Callbacks, threads: int) -> None:
+    told, log = threading.Event(), Log()
+    spinner = Spinner(callbacks.node, threads, log, told.set)  # type: ignore[arg-type]
     rclpy.shutdown(context=callbacks.node.context)
+    assert told.wait(10.0)
+    spinner.join()
+    assert ended(spinner) and log.errors == []
+
+
+def test_a_callback_that_shuts_the_executor_down_ends_its_threads(callbacks: Callbacks, other: Peer) -> None:
+    told = threading.Event()
+    spinner = Spinner(callbacks.node, threads=3, ended=told.set)
+    callbacks.node.create_subscription(Int32, "/end", lambda _: spinner._executor.shutdown(), 1)
+    other.publish("/end", Int32(data=1))
     assert told.wait(10.0)
     spinner.join()
     assert ended(spinner)

@@ -13,11 +13,12 @@ import pytest
 from numpy.typing import NDArray
 from support.embeddings_endpoint import endpoint
 from support.fakes import WordEmbedder
-from support.ros_harness import peer, process, ready, wait_until
+from support.ros_harness import QUIET, peer, process, ready, wait_until
 
 from memory_node.memory import Memory
 
 pytestmark = [pytest.mark.process, pytest.mark.usefixtures("domain")]
+
 
 class StuckEmbedder(WordEmbedder):
     """Does not come back once `stuck` is set, until `ready` is."""
@@ -87,6 +88,23 @@ def test_f14_a_signal_during_housekeeping_of_thousands_of_rows_loses_none(
         memory.consolidate()
         in_gists = sum(gist.observation_count for gist in memory.search_gists(limit=1000).gists)
         assert in_gists == PLACES * ROWS_EACH, "what was summarised before the signal and after it is all of it, once"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_f13_a_signal_while_many_questions_are_on_their_way_leaves_no_traceback(tmp_path: Path, number: int) -> None:
+    path = tmp_path / "memory.db"
+    with process(tmp_path, {"db_path": str(path)} | QUIET) as node, peer() as other:
+        ready(other, node)
+        stored = [other.ask("store_specific_memory", text=f"note {i}") for i in range(20)]
+        wait_until(lambda: all(answer.done() for answer in stored), "all notes are stored")
+        waiting = [other.ask("recall", query="note 3") for _ in range(60)]
+        wait_until(lambda: any(answer.done() for answer in waiting), "the first answer")
+        node.send(number)
+        assert node.wait() == 0, node.output
+        assert not all(answer.done() for answer in waiting), "the signal came in time"
+        assert "Traceback" not in node.output
+    with Memory.open(path) as memory:
+        assert memory.status().observations == len(stored)
 
 
 @pytest.mark.parametrize("asked", [False, True])

@@ -177,8 +177,8 @@ def node_here(
                 assert node.bring_up(), node.failure
             yield node
         finally:
-            node.close()
             spinner.close()
+            node.close()
             node.destroy_node()
     except ExternalShutdownException:
         pass
