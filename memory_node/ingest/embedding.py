@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import logging
-import math
 import threading
 import time
-from collections import OrderedDict, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from memory_node.errors import EmbedderError, InvalidArgument, MemoryNodeError
+from memory_node.ingest.turns import Turns
 from memory_node.protocols import embed_within
 from memory_node.storage import texts, vectors
 
@@ -35,68 +34,12 @@ _AHEAD = 8
 _TOGETHER, _GATHERED = 64, 0.1
 """Texts whose vectors are committed together, and the s after which those that are there are: a commit costs the
 other threads more than a few vectors do."""
-_ATTENTIVE = 10.0
-"""s after a question in which texts are embedded one by one: the next question waits for one at most."""
-_BACKLOG_PATIENCE = 0.1
-"""s that the backlog lets questions go first: those that come without a pause would leave it no turn."""
 _FIRST_RETRY, _LAST_RETRY = 0.5, 30.0
-QUESTION_PATIENCE = 2.0
-"""s a question waits in all for the embedder to end the batch at hand, and for an answer from elsewhere; then words
-answer alone."""
 CLOSE_PATIENCE = 2.0
-"""s that closing waits for the same; an embedder that hangs keeps its texts in the backlog. A launch file gives a
-node 5 s."""
+"""s that closing waits for the embedder to end the batch at hand; an embedder that hangs keeps its texts in the
+backlog. A launch file gives a node 5 s."""
 _PROBE = "is anybody there"
 """A text that no embedder refuses, to tell one that refuses others from one that does not answer."""
-
-
-class _Turns:
-    """One call of the embedder at a time; questions go before the backlog, in their order."""
-
-    def __init__(self) -> None:
-        self._state = threading.Condition()
-        self._busy = False
-        self._questions: deque[object] = deque()
-        self._overdue = False  # the backlog has waited for long enough
-        self._asked = -math.inf
-
-    def expects_questions(self) -> bool:
-        """Whether there was a question lately."""
-        return time.monotonic() - self._asked < _ATTENTIVE
-
-    @contextmanager
-    def question(self, patience: float) -> Iterator[None]:
-        """Raises EmbedderError when the call at hand does not end within patience, s."""
-        with self._state:
-            self._asked = time.monotonic()
-            self._questions.append(turn := object())
-            free = self._state.wait_for(
-                lambda: not self._busy and not self._overdue and self._questions[0] is turn, patience
-            )
-            self._questions.remove(turn)
-            if not free:
-                self._state.notify_all()
-                raise EmbedderError(f"the embedder is at work for more than {QUESTION_PATIENCE:g} s")
-            self._busy = True
-        yield from self._release()
-
-    @contextmanager
-    def backlog(self) -> Iterator[None]:
-        with self._state:
-            if not self._state.wait_for(lambda: not self._busy and not self._questions, _BACKLOG_PATIENCE):
-                self._overdue = True
-                self._state.wait_for(lambda: not self._busy)
-                self._overdue = False
-            self._busy = True
-        yield from self._release()
-
-    def _release(self) -> Iterator[None]:
-        try:
-            yield
-        finally:
-            with self._state:
-                self._busy = False
-                self._state.notify_all()
 
 
 class EmbeddingQueue:
@@ -127,11 +70,11 @@ class EmbeddingQueue:
         self._batch_size = batch_size
         self._on_model = on_model
         self._ahead = ahead
-        self._turns = _Turns()
+        self._turns = Turns()
+        self.patience = self._turns.patience
         self._queries: OrderedDict[str, NDArray[np.float32]] = OrderedDict()
         self._names: OrderedDict[str, NDArray[np.float32]] = OrderedDict()
         self._cache_lock = threading.Lock()
-        self._asking = threading.local()
         self._wake = threading.Event()
         self._closing = threading.Event()
         self._again = threading.Event()
@@ -160,15 +103,6 @@ class EmbeddingQueue:
     def retry(self) -> None:
         """Say that the embedder answers again, so that the backlog need not wait for the next attempt."""
         self._again.set()
-
-    @contextmanager
-    def patience(self) -> Iterator[None]:
-        """Around all that one question asks in its thread: it waits for QUESTION_PATIENCE in all, not each time."""
-        self._asking.left = QUESTION_PATIENCE
-        try:
-            yield
-        finally:
-            del self._asking.left
 
     def embed_query(self, text: str) -> NDArray[np.float32] | None:
         """Return the unit vector of a question, shape (dim,), or None when the embedder does not answer."""
@@ -205,14 +139,8 @@ class EmbeddingQueue:
 
     def _embed_now(self, batch: list[str]) -> NDArray[np.float32]:
         """Vectors that a question waits for."""
-        patience = getattr(self._asking, "left", QUESTION_PATIENCE)
-        until = time.monotonic() + patience
-        try:
-            with self._turns.question(patience):
-                return self._embed(batch, until - time.monotonic())
-        finally:
-            if hasattr(self._asking, "left"):
-                self._asking.left = until - time.monotonic()
+        with self._turns.question() as patience:
+            return self._embed(batch, patience)
 
     def _keep_names(self, found: Mapping[str, NDArray[np.float32]]) -> None:
         with self._cache_lock:

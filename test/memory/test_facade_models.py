@@ -15,7 +15,7 @@ from support.fakes import FakeClock, WordEmbedder
 
 from memory_node.errors import EmbedderError, StorageError
 from memory_node.graph import Detection
-from memory_node.ingest import embedding
+from memory_node.ingest import embedding, turns
 from memory_node.ingest.embedding import wait_until
 from memory_node.memory import Memory
 
@@ -88,7 +88,7 @@ class StuckEmbedder(WordEmbedder):
 
 def test_nothing_waits_for_an_embedder_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It runs under no lock: rows are stored and found, by words alone, and the memory closes."""
-    monkeypatch.setattr(embedding, "QUESTION_PATIENCE", 0.05)
+    monkeypatch.setattr(turns, "QUESTION_PATIENCE", 0.05)
     monkeypatch.setattr(embedding, "CLOSE_PATIENCE", 0.05)
     embedder = StuckEmbedder()
     answers: list[object] = []
@@ -179,7 +179,7 @@ def test_while_questions_come_texts_are_embedded_one_by_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, attentive: float
 ) -> None:
     """A question waits for the batch at hand."""
-    monkeypatch.setattr(embedding, "_ATTENTIVE", attentive)
+    monkeypatch.setattr(turns, "ATTENTIVE", attentive)
     embedder = WordEmbedder()
     with Memory.open(tmp_path / "robot.db", embedder=embedder, clock=FakeClock()) as memory:
         memory.semantic_search("a mug")

@@ -13,7 +13,7 @@ from support.embeddings_endpoint import endpoint
 from support.fakes import WordEmbedder
 from support.ros_harness import node_here, peer, wait_until
 
-from memory_node.ingest import embedding
+from memory_node.ingest import turns
 
 EMBEDDER = WordEmbedder(dim=32, same={"stool": "chair"})
 
@@ -61,7 +61,7 @@ def test_without_an_answer_of_the_endpoint_words_still_find(tmp_path: Path) -> N
 def test_a_question_whose_own_call_hangs_is_answered_by_words_and_holds_up_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embedding, "QUESTION_PATIENCE", 1.0)
+    monkeypatch.setattr(turns, "QUESTION_PATIENCE", 1.0)
     embedder = HangingEmbedder()
     with endpoint(embedder) as address:
         parameters = {"embedder": {"url": address, "model": embedder.name, "timeout": 120.0}}
