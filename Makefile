@@ -1,7 +1,7 @@
 # Everything a checkout needs, from nothing but Python 3.11 to 3.13 (with its headers), a C++ compiler and make.
 # Another Python: make PYTHON=python3.12 test
 
-PYTHON ?= python3
+PYTHON ?= $(shell scripts/find_python)
 RUN := scripts/run
 
 .DEFAULT_GOAL := help

@@ -1,12 +1,14 @@
 """Makes `.venv` from the pinned requirements; does nothing when it is already so.
 
-Run with the Python that `.venv` is to have. Where a ROS is sourced (`ROS_DISTRO` is set) the environment sees its
-packages and no ROS wheel is installed; elsewhere ROS comes from the wheels of `requirements/ros.txt`.
+Run with the Python that `.venv` is to have; with `--check` it only fails where that cannot carry the build. Where a ROS
+is sourced (`ROS_DISTRO` is set) the environment sees its packages and no ROS wheel is installed; elsewhere ROS comes
+from the wheels of `requirements/ros.txt`.
 """
 
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import os
 import re
 import subprocess
@@ -33,11 +35,12 @@ def requirement_files(sourced: bool) -> list[Path]:
 
 
 def stamp_text(sourced: bool) -> str:
-    """First line: where ROS comes from. Second line: hash of all that decides what `.venv` holds."""
-    digest = hashlib.sha256(sys.version.encode())
+    """First line: where ROS comes from, and the Python. Second line: hash of all that decides what `.venv` holds."""
+    digest = hashlib.sha256()
     for path in [ROOT / "requirements" / "build.txt", *requirement_files(sourced), Path(__file__)]:
         digest.update(path.read_bytes())
-    return f"{'sourced' if sourced else 'wheels'}\n{digest.hexdigest()}\n"
+    python = f"{sys.base_prefix} {' '.join(sys.version.split())}"
+    return f"{'sourced' if sourced else 'wheels'}, {python}\n{digest.hexdigest()}\n"
 
 
 def check_machine(sourced: bool) -> None:
@@ -47,6 +50,8 @@ def check_machine(sourced: bool) -> None:
         sys.exit(f"Python {sys.version.split()[0]} has no ROS wheels; name one of 3.11 to 3.13: make PYTHON=python3.12")
     if not (Path(sysconfig.get_path("include")) / "Python.h").is_file():
         sys.exit("the headers of Python are missing (Debian and Ubuntu: apt install python3-dev)")
+    if importlib.util.find_spec("ensurepip") is None:
+        sys.exit("Python lacks ensurepip, with which pip comes (Debian and Ubuntu: apt install python3-venv)")
 
 
 def pip_install(*arguments: str | Path) -> None:
@@ -75,13 +80,17 @@ def main() -> None:
     """Creates or completes `.venv`."""
     sourced = "ROS_DISTRO" in os.environ
     check_machine(sourced)
+    if sys.argv[1:] == ["--check"]:
+        return
     wanted = stamp_text(sourced)
     found = STAMP.read_text(encoding="utf-8") if STAMP.is_file() else ""
     if found == wanted:
         return
-    print(f"setting up .venv with Python {sys.version.split()[0]}, ROS {wanted.splitlines()[0]}", flush=True)
-    other_ros = bool(found) and found.splitlines()[0] != wanted.splitlines()[0]
-    if other_ros or not PYTHON.exists():
+    print(
+        f"setting up .venv with Python {sys.version.split()[0]}, ROS {'sourced' if sourced else 'wheels'}", flush=True
+    )
+    is_other = bool(found) and found.splitlines()[0] != wanted.splitlines()[0]
+    if is_other or not PYTHON.exists():
         venv.create(VENV, clear=True, with_pip=True, system_site_packages=sourced)
     # hnswlib comes as source; its build tools are pinned too, so it is built in .venv itself.
     pip_install("-r", ROOT / "requirements" / "build.txt")
