@@ -28,6 +28,7 @@ except ImportError:  # Humble
 _ALIKE = 0.6
 _KNOWN = 10_000
 """Latched messages of a topic that are known again: more than a subscription may hold back."""
+_INACTIVE = "not listened to: the node is inactive"
 _HAS_INFO = hasattr(Subscription, "CallbackType")
 """Whether callbacks are told when a message was sent; not in Humble."""
 _DURABILITY = {
@@ -67,7 +68,7 @@ class Feed:
     subscription: Subscription | None = None
     type_name: str = ""
     reliable: bool = True
-    problem: str = ""
+    problem: str = _INACTIVE
     told: set[str] = field(default_factory=set)
     publishers: int = 0
     known: dict[tuple[int, int], None] = field(default_factory=dict)
@@ -138,6 +139,7 @@ class Subscriptions:
             self._active = False
             for feed in (*self._feeds.values(), *self._triggers):
                 self._drop(feed)
+                feed.problem = _INACTIVE
 
     def destroy(self) -> None:
         """Stop listening for good."""
@@ -145,16 +147,17 @@ class Subscriptions:
         self._listener.close()
 
     def refresh(self) -> None:
-        """Look at the publishers of each topic, and subscribe as fits them."""
+        """Look at the publishers of each topic, and subscribe as fits them while open."""
         with self._lock:
             for feed in (*self._feeds.values(), *self._triggers):
-                if self._active:
-                    self._refresh(feed)
+                self._refresh(feed)
 
     def _refresh(self, feed: Feed) -> None:
         # The topic's name is remapped already, and the main node would remap it again.
         offers = self._listener.node.get_publishers_info_by_topic(feed.topic)
         feed.publishers = len(offers)
+        if not self._active:
+            return
         offered = sorted({offer.topic_type for offer in offers})
         wanted = feed.layer.type or _discovered(feed.type_name, offered)
         qualities = [offer.qos_profile for offer in offers]

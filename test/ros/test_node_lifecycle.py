@@ -50,6 +50,18 @@ def test_inactive_reads_answer_and_writes_refuse(tmp_path: Path) -> None:
         assert [row.text for row in other.wait_rows(2, "scene")] == ["kept", "kept too"]
 
 
+def test_a_node_that_does_not_listen_says_so_and_not_that_nobody_speaks(tmp_path: Path) -> None:
+    with node_here(tmp_path, SCENE, up=False) as node, peer() as other:
+        other.publisher("/scene", String, expect=False)
+        deaf, silent = "not listened to: the node is inactive", "/scene has a publisher, and no message ever came"
+        steps = (node.trigger_configure, deaf), (node.trigger_activate, silent), (node.trigger_deactivate, deaf)
+        for step, told in steps:
+            step()
+            wait_until(lambda: other.layer("scene").publishers == 1, "its publisher was counted")
+            assert other.layer("scene").problem == told
+            assert f"layer scene: {told}" in other.call("get_status").status.warnings
+
+
 def test_cleanup_closes_and_configure_opens_the_same_memory_again(tmp_path: Path) -> None:
     with node_here(tmp_path, SCENE) as node, peer() as other:
         assert other.call("store_specific_memory", text="remember me").success
