@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import math
+from functools import reduce
 
+import numpy as np
 import pytest
 
 from memory_node.errors import InvalidArgument
@@ -57,11 +59,36 @@ def test_a_wrong_mount_is_refused_by_name(mount: list[float]) -> None:
         StaticMounts("map", "base_link", {"camera": mount})
 
 
-def test_quaternion_and_angles_agree() -> None:
-    half = math.radians(30) / 2
-    by_quaternion = Transform.of_quaternion((1.0, 2.0, 3.0), 0.0, 0.0, math.sin(half), math.cos(half))
-    by_angles = Transform.of(1.0, 2.0, 3.0, 0.0, 0.0, math.radians(30))
-    assert by_quaternion.apply((1.0, 1.0, 1.0)) == pytest.approx(by_angles.apply((1.0, 1.0, 1.0)))
+@pytest.mark.parametrize(
+    "angles", [(0.4, 0.0, 0.0), (0.0, -0.7, 0.0), (0.0, 0.0, 2.5), (0.4, -0.7, 2.5), (-2.0, 1.2, -0.3)]
+)
+def test_quaternion_and_angles_turn_about_the_fixed_axes_x_y_z(angles: tuple[float, float, float]) -> None:
+    (cr, sr), (cp, sp), (cy, sy) = ((math.cos(angle), math.sin(angle)) for angle in angles)
+    turns = [
+        [[1, 0, 0], [0, cr, -sr], [0, sr, cr]],
+        [[cp, 0, sp], [0, 1, 0], [-sp, 0, cp]],
+        [[cy, -sy, 0], [sy, cy, 0], [0, 0, 1]],
+    ]
+    expected = np.array([1.0, 2.0, 3.0]) + reduce(
+        lambda point, turn: np.array(turn) @ point, turns, np.array([5.0, 6.0, 7.0])
+    )
+    (cr, sr), (cp, sp), (cy, sy) = ((math.cos(angle / 2), math.sin(angle / 2)) for angle in angles)
+    quaternion = (
+        sr * cp * cy - cr * sp * sy,
+        cr * sp * cy + sr * cp * sy,
+        cr * cp * sy - sr * sp * cy,
+        cr * cp * cy + sr * sp * sy,
+    )
+    for transform in (Transform.of(1.0, 2.0, 3.0, *angles), Transform.of_quaternion((1.0, 2.0, 3.0), *quaternion)):
+        assert transform.apply((5.0, 6.0, 7.0)) == pytest.approx(expected)
+
+
+def test_a_mount_that_is_turned_turns_with_the_robot() -> None:
+    tilted = [0.5, 0.1, 1.0, 0.4, -0.7, 2.5]
+    transform = StaticMounts("map", "base_link", {"camera": tilted}).transform("camera", 0, POSE)
+    assert transform is not None
+    on_base = Transform.of(*tilted).apply((2.0, 3.0, 4.0))
+    assert transform.apply((2.0, 3.0, 4.0)) == pytest.approx((10.0 - on_base[1], 20.0 + on_base[0], on_base[2]))
 
 
 def test_a_quaternion_need_not_be_of_unit_length() -> None:

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from support import ros_messages as ros
 from support.fakes import FakeClock
-from support.intake_bench import BATTERY, DETECTIONS, STRING, Bench, body, scene, seen, wait_for
+from support.intake_bench import BATTERY, DETECTIONS, STRING, Bench, body, scene, seen
 
 from memory_node.errors import StorageError
-from memory_node.ingest.delivery import ODOMETRY
+from memory_node.ingest.delivery import ODOMETRY, POSE_PATIENCE
 from memory_node.ingest.layers import LayerSettings
 from memory_node.ingest.stamps import NS
 
@@ -254,17 +254,29 @@ def test_the_worker_takes_what_many_threads_bring_and_nothing_is_lost() -> None:
         assert [t for t in bench.texts if t.startswith(f"{n} ")] == [f"{n} {i}" for i in range(200)]
 
 
-def test_the_worker_waits_a_moment_for_the_pose_after_the_message() -> None:
-    bench = Bench(scene())
+def test_a_text_waits_a_moment_for_the_pose_after_it() -> None:
+    steady = FakeClock()
+    bench = Bench(scene(), steady=steady.now_ns)
     bench.drive(0.0)
     bench.clock.advance(1.0)
-    bench.intake.start()
     bench.say("half way")
+    bench.intake.work()
+    assert bench.sink.rows == [] and bench.intake.waiting == 1
     bench.clock.advance(1.0)
     bench.drive(4.0)
-    wait_for(lambda: bool(bench.sink.rows))
-    bench.intake.stop()
+    bench.intake.work()
+    bench.intake.work()  # what waits is tried before the pose is taken in
     assert bench.sink.rows[0].position == pytest.approx((2.0, 0.0, 0.0))
+    bench.clock.advance(1.0)
+    bench.say("the robot does not go on")
+    bench.intake.work()
+    steady.advance(POSE_PATIENCE)
+    bench.intake.work()
+    assert bench.sink.rows[1].position == (4.0, 0.0, 0.0)
+    bench.clock.advance(bench.sink.track.max_age)
+    bench.say("long after the last pose")
+    bench.intake.work()
+    assert bench.sink.rows[2].position is None
 
 
 def test_reports_are_throttled(caplog: pytest.LogCaptureFixture) -> None:

@@ -131,6 +131,16 @@ def test_the_path_goes_back_an_hour_at_any_rate(rate: int) -> None:
     assert track.path(0) == []
 
 
+def test_the_path_ends_with_the_newest_pose_once() -> None:
+    track = PositionTrack()
+    for seconds in (0.0, 0.5, 0.7):
+        track.add(pose(seconds))
+    assert [p.stamp for p in track.path(0)] == [0, NS // 2, 7 * NS // 10]
+    assert [p.stamp for p in track.path(6 * NS // 10)] == [7 * NS // 10] and track.path(NS) == []
+    track.add(pose(1.0))
+    assert [p.stamp for p in track.path(0)] == [0, NS // 2, NS]
+
+
 @pytest.mark.parametrize(
     ("gap", "turn", "halfway"), [(2.0, 1.0, 0.5), (2.1, 1.0, None), (9.0, -0.1, -0.05), (9.0, -0.2, None)]
 )
