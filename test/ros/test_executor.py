@@ -14,6 +14,7 @@ from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.context import Context
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
+from rclpy.task import Future
 from std_msgs.msg import Int32
 from std_srvs.srv import Trigger
 from support.ros_harness import Peer, wait_until
@@ -34,7 +35,7 @@ class Callbacks:
     threads: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        for name in ("quick", "hang", "fail"):
+        for name in ("quick", "hang", "fail", "end", "spin"):
             self.node.create_service(Trigger, f"~/{name}", getattr(self, name), callback_group=ReentrantCallbackGroup())
 
     def quick(self, request: Any, response: Any) -> Any:
@@ -49,6 +50,17 @@ class Callbacks:
 
     def fail(self, request: Any, response: Any) -> Any:
         raise ValueError("a fault of the callback")
+
+    def end(self, request: Any, response: Any) -> Any:
+        raise SystemExit("a callback that ends the program")
+
+    def spin(self, request: Any, response: Any) -> Any:
+        """Ask the node itself, and spin until it has answered."""
+        client = self.node.create_client(Trigger, "/memory/quick", callback_group=ReentrantCallbackGroup())
+        asked = client.call_async(Trigger.Request())
+        self.node.executor.spin_until_future_complete(asked, 10.0)
+        response.success = asked.done() and asked.result().success
+        return response
 
 
 class Log:
@@ -110,14 +122,21 @@ def test_callbacks_that_hang_hold_up_no_other_while_a_thread_is_left(callbacks: 
     assert ended(spinner)
 
 
-def test_a_callback_that_raises_takes_no_other_with_it(callbacks: Callbacks, other: Peer) -> None:
+@pytest.mark.parametrize(
+    ("service", "fault"),
+    [("fail", "ValueError: a fault of the callback"), ("end", "SystemExit: a callback that ends the program")],
+)
+def test_a_callback_that_raises_takes_no_other_with_it(
+    callbacks: Callbacks, other: Peer, service: str, fault: str
+) -> None:
     log = Log()
     spinner = Spinner(callbacks.node, threads=2, log=log)  # type: ignore[arg-type]
     for times in range(1, 6):  # more often than there are threads
-        other.ask("fail", kind=Trigger)
+        other.ask(service, kind=Trigger)
         wait_until(lambda times=times: len(log.errors) == times, "the fault in the log")
-    assert all("ValueError: a fault of the callback" in text for text in log.errors)
+    assert all(fault in text for text in log.errors)
     assert other.call("quick", kind=Trigger).success
+    assert len(spinner._executor._tasks) <= 1, "what failed is let go of"
     spinner.close()
     assert ended(spinner)
 
@@ -184,3 +203,42 @@ def test_those_who_spin_go_on_after_one_who_spun_once(callbacks: Callbacks, othe
     for thread in (*spinning, once):
         thread.join(10.0)
         assert not thread.is_alive()
+
+
+def test_who_spins_for_a_while_beside_others_waits_for_no_longer(callbacks: Callbacks, other: Peer) -> None:
+    """The others wait for a callback that does not come."""
+    spinner = Spinner(callbacks.node, threads=2)
+    turns, done, never = spinner._executor, Future(), Future()
+    assert other.call("quick", kind=Trigger).success  # nothing of the start is left to be run
+    ways = [
+        lambda: turns.spin_once(0.0),
+        lambda: turns.spin_once(0.1),
+        lambda: turns.spin_until_future_complete(never, 0.1),
+        lambda: turns.spin_once_until_future_complete(never, 0.1),
+        lambda: turns.spin_until_future_complete(done),
+        lambda: turns.spin_until_future_complete(done, 3600.0),
+        lambda: turns.spin_once_until_future_complete(done),
+    ]
+    threads = [threading.Thread(target=way, daemon=True) for way in ways]
+    for thread in threads:
+        thread.start()
+    for thread in threads[:4]:
+        thread.join(10.0)
+        assert not thread.is_alive()
+    assert all(thread.is_alive() for thread in threads[4:])
+    done.set_result(None)
+    for thread in threads[4:]:
+        thread.join(10.0)
+        assert not thread.is_alive()
+    assert other.call("quick", kind=Trigger).success
+    spinner.close()
+    assert ended(spinner)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_f9_a_callback_that_spins_is_answered_and_goes_on(callbacks: Callbacks, other: Peer, threads: int) -> None:
+    spinner = Spinner(callbacks.node, threads)
+    assert all(other.call("spin", kind=Trigger).success for _ in range(3))
+    assert other.call("quick", kind=Trigger).success
+    spinner.close()
+    assert ended(spinner)
