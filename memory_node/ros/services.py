@@ -226,7 +226,7 @@ def answer(spec: ServiceSpec, host: Host, active: bool, request: Any, response: 
         return response
     except MemoryNodeError as error:
         return _failed(spec, str(error))
-    except Exception as error:
+    except BaseException as error:  # also SystemExit: who asked would wait for ever
         log.error(f"service {spec.name} failed on {str(request)[:500]}: {traceback.format_exc()}")
         return _failed(spec, f"internal error, see the log: {type(error).__name__}")
 

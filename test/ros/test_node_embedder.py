@@ -32,6 +32,13 @@ class HangingEmbedder(WordEmbedder):
         return found
 
 
+class EndingEmbedder(WordEmbedder):
+    """Ends the program at a question, as a library may that is called as one."""
+
+    def embed(self, texts: list[str]) -> NDArray[np.float32]:
+        raise SystemExit(f"no {texts}")
+
+
 @pytest.fixture
 def url() -> Iterator[str]:
     with endpoint(EMBEDDER) as address:
@@ -78,3 +85,11 @@ def test_a_question_whose_own_call_hangs_is_answered_by_words_and_holds_up_nothi
             assert other.call("store_specific_memory", text="an open door").success
             assert node.memory.wait_embedded(20.0), "and so has what comes later"
         embedder.ready.set()
+
+
+def test_f11_a_question_that_ends_the_program_gets_a_reason_and_the_next_one_an_answer(tmp_path: Path) -> None:
+    with node_here(tmp_path, {"num_threads": 6}, embedder=EndingEmbedder(dim=32)), peer() as other:
+        for times in range(10):  # more often than there are threads
+            answer = other.call("semantic_search", query=f"stool {times}")
+            assert (answer.success, answer.message) == (False, "internal error, see the log: SystemExit")
+        assert other.call("temporal_query").success
