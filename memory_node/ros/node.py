@@ -115,6 +115,11 @@ class MemoryNode(LifecycleNode):
             msg_type, self.resolve_topic_name(topic), with_publisher(tick), *arguments, **more
         )
 
+    def destroy_subscription(self, subscription: Any) -> bool:
+        """Stop hearing a topic, `/clock` among them: rclpy does that when use_sim_time is set back."""
+        heard = self._clock_listener is not None and self._clock_listener.node.destroy_subscription(subscription)
+        return heard or super().destroy_subscription(subscription)
+
     def clock_ticks(self) -> int:
         """How many times `/clock` has come."""
         return self._clock_ticks

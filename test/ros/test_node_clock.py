@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from geometry_msgs.msg import PoseWithCovarianceStamped
+from rclpy.parameter import Parameter
 from rosgraph_msgs.msg import Clock
 from std_msgs.msg import String
 from support.ros_harness import Peer, layer, node_here, peer, stamp, wait_until
@@ -157,3 +158,18 @@ def test_f3_a_paused_simulation_is_not_a_silent_clock(tmp_path: Path) -> None:
             assert watch.look() == "" and node.clock.now_ns() == 100_000_000_000
         watch._heard -= 60.0
         assert watch.look() == "nothing comes on /clock any more: the time stands still at 100.000 s"
+
+
+def test_simulated_time_set_to_and_fro_leaves_one_subscription_or_none(tmp_path: Path) -> None:
+    with node_here(tmp_path, SCENE) as node, peer() as other:
+        clock = other.publisher("/clock", Clock, expect=False)
+        for simulated in (True, False) * 3:
+            assert node.set_parameters([Parameter("use_sim_time", value=simulated)])[0].successful
+            assert len(node.get_subscriptions_info_by_topic("/clock")) == simulated
+        assert node.set_parameters([Parameter("use_sim_time", value=True)])[0].successful
+
+        def heard() -> bool:
+            clock.publish(Clock(clock=stamp(50.0)))
+            return bool(node.clock.now_ns() == 50_000_000_000)
+
+        wait_until(heard, "the clock is heard again")
