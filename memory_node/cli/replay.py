@@ -68,7 +68,7 @@ def replay_bag(bag: str, db: str, config: str, model: str | None) -> dict[str, d
 
 def _intake(memory: Memory, clock: RecordedClock, parameters: Parameters) -> Intake:
     mounts = StaticMounts(parameters.settings.frame, parameters["base_frame"], parameters.mounts)
-    mounts.wait_for(parameters["frame_timeout"])
+    mounts.wait = parameters["frame_timeout"]
     memory.track.max_stddev = parameters["position_max_stddev"]
     return Intake(
         memory,

@@ -28,8 +28,6 @@ from memory_node.ingest.stamps import Stamped
 from memory_node.ingest.track import HEADING_AGE, PositionTrack, is_sane_position
 
 NS = 1_000_000_000
-POSE_PATIENCE = 0.1
-"""How long a message waits for a pose newer than itself, s: two periods of a 20 Hz odometry."""
 NOT_INTERNAL = "detections are perception, not internal state"
 ODOMETRY = "odometry"
 """Name of the layer that tells where the robot is, whatever its type."""
@@ -174,7 +172,7 @@ class Delivery:
             raise Refused(f"frame {frame!r} moves with the robot: a pose in it does not tell where that is")
         transform = self._transform(frame, stamped.stamp, None, waited, is_foreign=False)
         if transform is None:
-            if self._resolver.patience(frame, None) == 0.0:
+            if self._resolver.patience == 0.0:
                 raise Refused(f"frame {frame!r} is not the memory's; set frame: {frame}")
             why = self._resolver.why_unknown(frame, stamped.stamp)
             raise Refused(f"{why}; without localization set frame: {frame}")
@@ -287,10 +285,10 @@ class Delivery:
         return _moved(last[0], percept, layer.min_change)
 
     def _pose_at(self, stamp: int, waited: float | None) -> Pose | None:
-        """Where the robot was; waits a moment for the pose after the stamp, so that it can be interpolated."""
+        """Where the robot was; waits for the pose after the stamp, so that it can be interpolated."""
         track = self._sink.track
         latest = track.latest
-        may_wait = waited is not None and waited < POSE_PATIENCE
+        may_wait = waited is not None and waited < self._resolver.wait
         if may_wait and latest is not None and 0 < stamp - latest.stamp <= track.max_age * NS:
             raise Later
         return track.at(stamp)
@@ -301,7 +299,7 @@ class Delivery:
         if is_foreign and not frame:
             return None  # a camera's driver that left it unset; of our own messages it is the memory's
         transform = self._resolver.transform(frame, stamp, pose)
-        if transform is None and waited is not None and waited < self._resolver.patience(frame, pose):
+        if transform is None and waited is not None and waited < self._resolver.patience:
             raise Later
         return transform
 

@@ -69,9 +69,16 @@ class FrameResolver(Protocol):
 
     Attributes:
         memory_frame: frame that positions are kept in.
+        wait: s that poses and transforms may come after the message that needs them.
     """
 
     memory_frame: str
+    wait: float
+
+    @property
+    def patience(self) -> float:
+        """For how many s a missing transform is worth waiting for; 0 when none can come."""
+        ...
 
     def transform(self, frame: str, stamp: int, pose: Pose | None, hold: float = 0.0) -> Transform | None:
         """Return the transform from `frame` ("" is the memory's) at `stamp` (ns), or None while it is not known.
@@ -84,14 +91,6 @@ class FrameResolver(Protocol):
 
     def why_unknown(self, frame: str, stamp: int, pose: Pose | None = None) -> str:
         """Say in a few words why there is no transform from a frame at `stamp` (ns) with the robot at `pose`."""
-        ...
-
-    def patience(self, frame: str, pose: Pose | None) -> float:
-        """Return for how many s a missing transform from a frame is worth waiting for; 0 when that changes nothing."""
-        ...
-
-    def wait_for(self, seconds: float) -> None:
-        """Let transforms and headings be late by so much."""
         ...
 
     def add_base(self, frame: str) -> None:
@@ -121,7 +120,7 @@ class StaticMounts:
     Of that pose the position and the yaw count: poses are tracked without pitch and roll.
     """
 
-    _wait = 0.0
+    wait = 0.0
 
     def __init__(
         self,
@@ -166,17 +165,14 @@ class StaticMounts:
             return f"frame {frame!r} known, the robot's pose is not"
         return f"frame {frame!r} known, the robot's heading is {'not' if pose.yaw is None else 'too old'}"
 
-    def patience(self, frame: str, pose: Pose | None) -> float:
-        """See FrameResolver; mounts are known from the start, a heading that became old may be followed by another."""
-        return self._wait if pose is not None and pose.yaw is not None and self.is_on_robot(frame) else 0.0
+    @property
+    def patience(self) -> float:
+        """See FrameResolver; mounts are known from the start."""
+        return 0.0
 
     def is_on_robot(self, frame: str) -> bool:
         """See FrameResolver."""
         return frame in self._bases or frame in self._mounts
-
-    def wait_for(self, seconds: float) -> None:
-        """See FrameResolver."""
-        self._wait = seconds
 
     def add_base(self, frame: str) -> None:
         """See FrameResolver. A frame with a mount of its own stays a sensor."""

@@ -81,7 +81,7 @@ _NODE = (
     ),
     _row(
         "frame_timeout", 1.0,
-        "How long a message waits for a transform that is late (with tf2), or for a heading of its moment (without).",
+        "How long a message waits for the robot's next pose, to tell where it was in between, and for late transforms.",
         "s", 0.0, 60.0, runtime=True,
     ),
     _row(

@@ -61,7 +61,7 @@ class TfFrames(StaticMounts):
         late = (stamp - Time.from_msg(newest.header.stamp).nanoseconds) / NS
         if 0.0 < late <= hold:
             return _transform(newest)
-        return None if 0.0 < late <= self._wait else by_pose
+        return None if 0.0 < late <= self.wait else by_pose
 
     def why_unknown(self, frame: str, stamp: int, pose: Pose | None = None) -> str:
         """See FrameResolver."""
@@ -79,9 +79,10 @@ class TfFrames(StaticMounts):
             return f"older than what tf2 keeps of frame {frame!r}"
         return f"transform of frame {frame!r} too late"
 
-    def patience(self, frame: str, pose: Pose | None) -> float:
+    @property
+    def patience(self) -> float:
         """See FrameResolver."""
-        return self._wait
+        return self.wait
 
     def reset(self) -> None:
         """Forget all transforms but the static ones."""

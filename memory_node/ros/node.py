@@ -353,7 +353,7 @@ class _Open:
         table, settings = settings_table(), parameters.settings
         self.memory.configure(**{name: getattr(settings, name) for name in table if table[name].runtime})
         self.memory.track.max_stddev = parameters["position_max_stddev"]
-        self.resolver.wait_for(parameters["frame_timeout"])
+        self.resolver.wait = parameters["frame_timeout"]
         self.intake.auto_store, self.intake.limits = settings.auto_store, parameters.stamp_limits
         for layer in parameters.layers:
             self.intake.layers[layer.name] = layer

@@ -12,7 +12,8 @@ from support.fakes import FakeClock
 from support.intake_bench import BATTERY, DETECTIONS, STRING, Bench, body, scene, seen
 
 from memory_node.errors import StorageError
-from memory_node.ingest.delivery import ODOMETRY, POSE_PATIENCE
+from memory_node.ingest.delivery import ODOMETRY
+from memory_node.ingest.frames import StaticMounts
 from memory_node.ingest.layers import LayerSettings
 from memory_node.ingest.stamps import NS
 
@@ -254,12 +255,15 @@ def test_the_worker_takes_what_many_threads_bring_and_nothing_is_lost() -> None:
         assert [t for t in bench.texts if t.startswith(f"{n} ")] == [f"{n} {i}" for i in range(200)]
 
 
-def test_a_text_waits_a_moment_for_the_pose_after_it() -> None:
-    steady = FakeClock()
-    bench = Bench(scene(), steady=steady.now_ns)
+def test_a_text_waits_for_the_pose_after_it() -> None:
+    steady, mounts = FakeClock(), StaticMounts()
+    mounts.wait = 1.0
+    bench = Bench(scene(), resolver=mounts, steady=steady.now_ns)
     bench.drive(0.0)
     bench.clock.advance(1.0)
     bench.say("half way")
+    bench.intake.work()
+    steady.advance(0.9)  # poses may come once a second, and late
     bench.intake.work()
     assert bench.sink.rows == [] and bench.intake.waiting == 1
     bench.clock.advance(1.0)
@@ -270,7 +274,7 @@ def test_a_text_waits_a_moment_for_the_pose_after_it() -> None:
     bench.clock.advance(1.0)
     bench.say("the robot does not go on")
     bench.intake.work()
-    steady.advance(POSE_PATIENCE)
+    steady.advance(mounts.wait)
     bench.intake.work()
     assert bench.sink.rows[1].position == (4.0, 0.0, 0.0)
     bench.clock.advance(bench.sink.track.max_age)

@@ -196,7 +196,8 @@ class LateFrames(StaticMounts):
     def transform(self, frame: str, stamp: int, pose: Any, hold: float = 0.0) -> Transform | None:
         return IDENTITY if self.known or frame in ("", "map") else None
 
-    def patience(self, frame: str, pose: Any) -> float:
+    @property
+    def patience(self) -> float:
         return 1.0
 
     def reset(self) -> None:

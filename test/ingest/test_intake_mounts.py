@@ -56,7 +56,7 @@ def test_a_pose_hardly_older_still_tells_how_a_mounted_sensor_is_turned() -> Non
 
 def test_a_mounted_sensor_waits_for_the_next_of_poses_that_come_once_a_second() -> None:
     steady, mounts = FakeClock(), StaticMounts("map", "base_link", MOUNTED)
-    mounts.wait_for(1.0)
+    mounts.wait = 1.0
     bench = Bench(seen(), resolver=mounts, steady=steady.now_ns)
     bench.drive(10.0)
     look_of_the_camera(bench, steady, 0.5)
@@ -75,6 +75,25 @@ def test_a_mounted_sensor_waits_for_the_next_of_poses_that_come_once_a_second() 
         clock.advance(1.0)
     bench.intake.work()
     assert bench.sink.looks[1][0] == [Detection("cup", 0.9, None)], "none came within frame_timeout"
+
+
+def test_a_mounted_sensor_waits_for_the_next_pose_also_where_the_last_is_fresh() -> None:
+    """A robot that turns by a quarter a second has turned by 9 degrees in 0.1 s: 0.4 m at 2.5 m."""
+    steady, mounts = FakeClock(), StaticMounts("map", "base_link", MOUNTED)
+    mounts.wait = 1.0
+    bench = Bench(seen(), resolver=mounts, steady=steady.now_ns)
+    bench.drive(10.0)
+    look_of_the_camera(bench, steady, 0.1)
+    for clock in (bench.clock, steady):
+        clock.advance(0.9)
+    bench.intake.work()
+    bench.drive(10.0, turn=TURNED)
+    bench.intake.work()
+    bench.intake.work()
+    ((found, _, _),) = bench.sink.looks
+    turned = math.radians(9.0)
+    at = (10.0 + 2.5 * math.cos(turned), 2.5 * math.sin(turned), 1.0)
+    assert found == [Detection("cup", 0.9, pytest.approx(at))]
 
 
 class FixedFrames(StaticMounts):
