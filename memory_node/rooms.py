@@ -154,14 +154,14 @@ class Rooms:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Around a query: the thread's own rows are committed first, and housekeeping stands aside."""
+        """Around a query: the thread's own rows are committed first, and what works in the background stands aside."""
         with nullcontext() if self.embedding is None else self.embedding.patience():
             if self.db.read_only:
                 self.projections.follow(self._model_of)
                 yield
                 return
             self.recorder.wait_for_own()
-            with self.runner.foreground:
+            with self.db.foreground:
                 yield
 
     def all_indexed(self) -> bool:

@@ -53,31 +53,6 @@ class StepResult:
     retry_in: float = 0.0
 
 
-class Foreground:
-    """Counts the queries that are being answered; jobs stand aside while there is one.
-
-    A query enters it as a context manager. Costs under a microsecond.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._count = 0
-
-    def __enter__(self) -> Foreground:
-        with self._lock:
-            self._count += 1
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        with self._lock:
-            self._count -= 1
-
-    @property
-    def busy(self) -> bool:
-        """True while a query is being answered."""
-        return self._count > 0
-
-
 @dataclass
 class JobContext:
     """What a job may use.
@@ -95,7 +70,6 @@ class JobContext:
             two processors with both.
         aside: around waiting for something outside the store: other jobs may run meanwhile, so what was read before has
             to be looked at again.
-        foreground: queries being answered.
         forced: somebody asked for this run, so nothing is held back to be done in one go later.
         dry_run: tell what would be done, write nothing.
         run: number of this run of the job.
@@ -111,7 +85,6 @@ class JobContext:
     save_index: Callable[[], bool] = lambda: False
     sorting: Callable[[], bool] = lambda: False
     aside: Callable[[], AbstractContextManager[None]] = nullcontext
-    foreground: Foreground = field(default_factory=Foreground)
     closing: threading.Event = field(default_factory=threading.Event)
     forced: bool = True
     dry_run: bool = False
@@ -134,7 +107,7 @@ class JobContext:
 
     def waited_for(self) -> bool:
         """Tell whether a write or a query waits."""
-        return self.db.waiting > 0 or self.foreground.busy
+        return self.db.waiting > 0 or self.db.foreground.busy
 
 
 class Job(Protocol):
@@ -193,11 +166,6 @@ class JobRunner:
         self._told_retry_at: dict[str, float] = {}
         budget = interval * 500.0
         self._states = {name: replace(self._restored(name), budget_ms=budget) for name in self.jobs}
-
-    @property
-    def foreground(self) -> Foreground:
-        """What a query enters while it is answered."""
-        return self.context.foreground
 
     def run(self, name: str, *, forced: bool = True, dry_run: bool = False) -> JobState:
         """Run one job to its end and return its state; a job that raised has state "failed" and its error.
@@ -262,8 +230,14 @@ class JobRunner:
         with self.context.db.read() as conn:
             row = job_table.load(conn, name)
         return JobState(
-            name, state="failed" if row.error else "idle", last_run=row.last_run or 0, scanned=row.scanned,
-            wrote=row.wrote, used_ms=row.used_ms, cursor=_position(row.cursor), error=row.error,
+            name,
+            state="failed" if row.error else "idle",
+            last_run=row.last_run or 0,
+            scanned=row.scanned,
+            wrote=row.wrote,
+            used_ms=row.used_ms,
+            cursor=_position(row.cursor),
+            error=row.error,
         )
 
     def _run(self, job: Job, context: JobContext) -> JobState:

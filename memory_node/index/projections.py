@@ -212,6 +212,7 @@ class Projections:
                 self._wake.wait()
 
     def _work_some(self) -> bool:
+        self._db.foreground.give_way()
         if self.rows.unsettled:
             self.rows.settle()
         if self.vectors.index_some():

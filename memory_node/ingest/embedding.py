@@ -273,6 +273,7 @@ class EmbeddingQueue:
     def _embed_parts(self, parts: list[str]) -> NDArray[np.float32]:
         chunks, start = [], 0
         while start < len(parts):
+            self._db.foreground.give_way()
             with self._turns.backlog():
                 size = 1 if self._turns.expects_questions() else self._batch_size
                 chunks.append(self._embed(parts[start : start + size]))

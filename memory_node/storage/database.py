@@ -15,6 +15,7 @@ from typing import TypeVar
 from memory_node.errors import InvalidArgument, ReadOnlyError, StorageError
 from memory_node.storage import check, meta, recovery
 from memory_node.storage.connections import SYNCHRONOUS, Readers, checkpoint, connect_reader, connect_writer
+from memory_node.storage.foreground import Foreground
 from memory_node.storage.lock import WriteLock
 from memory_node.storage.writer import Transaction, Work, Writer
 
@@ -32,6 +33,7 @@ class Database:
     Attributes:
         path: absolute path of the SQLite file.
         note: why it began empty although a file was there, or "".
+        foreground: the questions being answered, each of which enters it; the writer lets them go first.
     """
 
     def __init__(
@@ -40,10 +42,12 @@ class Database:
         connect: Callable[[], sqlite3.Connection],
         writer: Writer | None,
         lock: WriteLock | None,
+        foreground: Foreground,
         note: str = "",
     ) -> None:
         self.path = path
         self.note = note
+        self.foreground = foreground
         self._connect = connect
         self._readers = Readers(connect)
         self._writer = writer
@@ -70,18 +74,19 @@ class Database:
         """
         _choice("durability", durability, tuple(SYNCHRONOUS))
         _choice("on_corrupt", on_corrupt, ("stop", "fresh"))
+        foreground = Foreground()
         if read_only:
             place, immutable = recovery.ready_to_read(path)
-            return cls(place, partial(connect_reader, place, immutable), None, None)
+            return cls(place, partial(connect_reader, place, immutable), None, None, foreground)
         place = recovery.writable(path)
         lock = WriteLock(place)
         try:
             note = recovery.ready_to_write(place, durability, on_corrupt)
-            writer = Writer(partial(connect_writer, place, durability))
+            writer = Writer(partial(connect_writer, place, durability), foreground.give_way)
         except BaseException:
             lock.release()
             raise
-        return cls(place, partial(connect_reader, place), writer, lock, note)
+        return cls(place, partial(connect_reader, place), writer, lock, foreground, note)
 
     @property
     def read_only(self) -> bool:

@@ -75,10 +75,16 @@ class _Task:
 
 
 class Writer:
-    """Runs works one after another in one thread; all that wait share a commit, each in a savepoint of its own."""
+    """Runs works one after another in one thread; all that wait share a commit, each in a savepoint of its own.
 
-    def __init__(self, connect: Callable[[], sqlite3.Connection]) -> None:
+    Args:
+        connect: opens the connection that writes.
+        give_way: waits a moment for what goes before a commit.
+    """
+
+    def __init__(self, connect: Callable[[], sqlite3.Connection], give_way: Callable[[], None]) -> None:
         self._connect = connect
+        self._give_way = give_way
         self._conn = connect()
         self._next_id = next_rowid(self._conn, "node")
         self._id_lock = threading.Lock()
@@ -161,7 +167,9 @@ class Writer:
         with self._wake:
             while not self._tasks and not self._closed:
                 self._wake.wait()
-            group: list[_Task] = []
+        self._give_way()
+        group: list[_Task] = []
+        with self._wake:
             while self._tasks and (not group or (self._tasks[0].in_transaction and group[0].in_transaction)):
                 group.append(self._tasks.popleft())
             return group

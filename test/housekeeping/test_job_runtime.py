@@ -16,7 +16,7 @@ from support.fakes import FakeClock
 
 from memory_node.errors import InvalidArgument
 from memory_node.housekeeping.extractive import Extractive
-from memory_node.housekeeping.runtime import Foreground, JobContext, JobRunner, StepResult
+from memory_node.housekeeping.runtime import JobContext, JobRunner, StepResult
 from memory_node.storage import jobs
 from memory_node.storage.database import Database
 
@@ -157,7 +157,7 @@ def test_an_installment_ends_when_a_query_or_a_write_waits(store: Store) -> None
     context = store.context
     context.begin_step()
     assert not context.should_yield()
-    with context.foreground:
+    with store.db.foreground:
         assert context.should_yield()
     started, go_on = threading.Event(), threading.Event()
 
@@ -176,7 +176,7 @@ def test_an_installment_ends_when_a_query_or_a_write_waits(store: Store) -> None
 
 def test_a_job_stands_aside_for_a_query_but_not_for_ever(store: Store) -> None:
     runner = runner_of(store.db, Counting(end=1))
-    with runner.foreground:
+    with store.db.foreground:
         assert runner.run("counting").wrote == 1
 
 
@@ -195,15 +195,6 @@ def test_a_job_stands_aside_while_an_index_is_sorted_but_not_for_ever(store: Sto
     assert began[0] == [True] * 5 + [False] and len(began[1]) == 7
     store.context.sorting = lambda: True
     assert JobRunner(store.context, [Counting("again", end=1)]).run("again").wrote == 1
-
-
-def test_foreground_counts_nested_queries() -> None:
-    foreground = Foreground()
-    with foreground:
-        with foreground:
-            assert foreground.busy
-        assert foreground.busy
-    assert not foreground.busy
 
 
 def test_the_timer_runs_on_a_steady_clock_whatever_the_node_clock_does(store: Store) -> None:
