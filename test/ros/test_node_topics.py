@@ -33,6 +33,24 @@ def test_f6_a_name_that_a_remap_gave_is_not_remapped_again(tmp_path: Path, type_
         assert (status.topic, status.type, status.problem) == ("/back", STRING, "")
 
 
+def test_a_layer_listens_with_the_quality_that_its_settings_say(tmp_path: Path) -> None:
+    given = {"depth": 7, "reliability": "best_effort", "durability": "transient_local"}
+    parameters = {
+        "layers": ["plain", "scene"],
+        "plain": layer("/plain", STRING),
+        "scene": layer("/scene", STRING, **given),
+        "odometry": {"depth": 9},
+    }
+    with node_here(tmp_path, parameters) as node:
+        for name, depth, reliable, latched in (
+            ("plain", 100, True, False), ("scene", 7, False, True), ("odometry", 9, True, False),
+        ):  # fmt: skip
+            quality = node._rooms.subscriptions[name].subscription.qos_profile
+            assert quality.depth == depth, name
+            assert (quality.reliability == ReliabilityPolicy.RELIABLE) == reliable, name
+            assert (quality.durability == DurabilityPolicy.TRANSIENT_LOCAL) == latched, name
+
+
 @pytest.mark.parametrize("layers", [["scene", "wrong", "other"], ["wrong", "scene", "other"]])
 @pytest.mark.parametrize("type_name", ["", STRING])
 def test_f17_layers_of_one_topic_with_two_types_do_not_end_the_listening_of_others(
