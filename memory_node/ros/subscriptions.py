@@ -14,6 +14,7 @@ from typing import Any
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.subscription import Subscription
+from rclpy.type_support import check_is_valid_msg_type
 
 from memory_node.errors import InvalidArgument
 from memory_node.ingest.intake import Intake
@@ -204,7 +205,8 @@ class Subscriptions:
         """Subscribe anew; returns why that cannot be, or ""."""
         try:
             message_type = message_class(type_name)
-        except ImportError as error:
+            check_is_valid_msg_type(message_type)
+        except Exception as error:  # a package that was built for another Python may raise anything
             return f"type {type_name} cannot be read here: {error}"
         self._drop(feed)
         if type_name != feed.type_name and feed.layer.name in self._feeds:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -49,6 +51,48 @@ def test_a_layer_listens_with_the_quality_that_its_settings_say(tmp_path: Path) 
             assert quality.depth == depth, name
             assert (quality.reliability == ReliabilityPolicy.RELIABLE) == reliable, name
             assert (quality.durability == DurabilityPolicy.TRANSIENT_LOCAL) == latched, name
+
+
+class BrokenMeta(type):
+    """Of a message whose package was built for another Python: rosidl finds no library for it, and says nothing."""
+
+    _TYPE_SUPPORT = None
+
+    @classmethod
+    def __import_type_support__(cls) -> None:
+        pass
+
+
+class Broken(metaclass=BrokenMeta):
+    pass
+
+
+class Unwilling(ModuleType):
+    """A package that raises what it likes as it is imported."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise RuntimeError("built against numpy 1")
+
+
+def test_f17_a_package_that_is_broken_here_keeps_no_other_layer_from_being_heard(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = ModuleType("broken_msgs.msg")
+    package.Broken = Broken  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "broken_msgs.msg", package)
+    monkeypatch.setitem(sys.modules, "unwilling_msgs.msg", Unwilling("unwilling_msgs.msg"))
+    parameters = {
+        "layers": ["broken", "unwilling", "scene"],
+        "broken": layer("/broken", "broken_msgs/msg/Broken"),
+        "unwilling": layer("/unwilling", "unwilling_msgs/msg/Thing"),
+        "scene": layer("/scene", STRING),
+    }
+    with node_here(tmp_path, parameters), peer() as other:
+        other.publish("/scene", String(data="a red chair"))
+        assert [row.text for row in other.wait_rows(1)] == ["a red chair"]
+        cannot = "type {} cannot be read here: {}"
+        assert other.layer("broken").problem == cannot.format("broken_msgs/msg/Broken", "no type_support imported")
+        assert other.layer("unwilling").problem == cannot.format("unwilling_msgs/msg/Thing", "built against numpy 1")
 
 
 @pytest.mark.parametrize("layers", [["scene", "wrong", "other"], ["wrong", "scene", "other"]])
