@@ -153,6 +153,10 @@ def _warnings(rooms: Rooms) -> list[str]:
         found.append(f"answers are by words only: {rooms.embedding.error}")
     elif rooms.embedding is not None and rooms.embedding.refusal:
         found.append(f"some texts have no vector: {rooms.embedding.refusal}")
+    age = _position_age(rooms)
+    if age is not None and age > rooms.track.max_age:
+        limit = f"{rooms.track.max_age:g} s"
+        found.append(f"the robot's position is not known: its last pose is older than stale_after, {limit}")
     if not rooms.db.read_only:
         if rooms.buffer.refused:
             found.append(f"{rooms.buffer.refused} rows could not be written")

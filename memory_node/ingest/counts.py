@@ -21,8 +21,8 @@ class MessageCounts:
         thinned: messages passed over: too many a second, unchanged, or never triggered.
         dropped: messages lost to a full queue or a full disk.
         refusals: reason -> messages refused for what was in them.
-        skipped: reason -> single detections, their positions, or a charge, left out of messages that were taken.
-        doubt: what seems wrong with the layer's settings by the newest message, or "".
+        skipped: reason -> single detections, their positions, a charge or a stamp left out of messages that were taken.
+        doubt: what seems wrong with the layer by the newest message, or "".
         last_arrival: ns of the steady clock, None before the first.
         type: ROS type of the newest message, "" before the first.
     """
@@ -74,7 +74,7 @@ class MessageCounts:
         return f"every message was refused: {reason}" if not self.taken else f"the last {number} refused: {reason}"
 
     def skip(self, reason: str) -> None:
-        """Count a detection, or a position, that was left out."""
+        """Count a detection, a position or a stamp that was left out."""
         self.skipped[reason if reason in self.skipped or len(self.skipped) < _REASONS else "other"] += 1
 
     def age(self, steady: int) -> float | None:

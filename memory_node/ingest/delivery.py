@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -141,24 +142,32 @@ class Delivery:
         """
         if isinstance(percept, PosePercept):
             self._pose(percept, stamped, waited)
-        elif isinstance(percept, DetectionsPercept):
-            if layer.tells_of_body(type_name):
+            return True
+        is_body, taken = layer.tells_of_body(type_name), True
+        if isinstance(percept, DetectionsPercept):
+            if is_body:
                 raise Refused(NOT_INTERNAL)
-            self._detections(percept, layer, stamped, waited)
-            self._doubt("", layer, type_name)
+            lost = self._detections(percept, layer, stamped, waited)
+        elif is_body:
+            taken, lost = self._reading(percept, layer, stamped, waited), []
         else:
-            taken = self._said(percept, layer, type_name, stamped, waited)
-            self._doubt(percept.doubt, layer, type_name)
-            return taken
-        return True
+            lost = self._text(percept, layer, stamped, waited)
+        self._doubt(percept, lost, layer, type_name)
+        return taken
 
-    def _doubt(self, doubt: str, layer: LayerSettings, type_name: str) -> None:
-        """Count and tell what a message makes doubt, else which settings do nothing for its type."""
+    def _doubt(self, percept: Percept, lost: Sequence[str], layer: LayerSettings, type_name: str) -> None:
+        """Count and tell what a message makes doubt, else which settings do nothing for its type.
+
+        Args:
+            lost: why positions that it gave are not known, one for each.
+        """
         counts = self._counts[layer.name]
-        if doubt:
-            counts.skip(doubt)
+        doubts = [percept.doubt] if isinstance(percept, TextPercept) and percept.doubt else []
+        for reason in (*lost, *doubts):
+            counts.skip(reason)
+        doubts = [f"stored without position: {reason}" for reason in lost[:1]] or doubts
         idle = (f"{name} has no effect here: {why}" for name, why in without_effect(layer, type_name).items())
-        counts.doubt = doubt or next(idle, "")
+        counts.doubt = next(itertools.chain(doubts, idle), "")
         if counts.doubt:
             self._report(layer.name, counts.doubt)
 
@@ -186,7 +195,8 @@ class Delivery:
 
     def _detections(
         self, percept: DetectionsPercept, layer: LayerSettings, stamped: Stamped, waited: float | None
-    ) -> None:
+    ) -> list[str]:
+        """Record a look; returns why positions that it gave are not known."""
         pose = self._pose_at(stamped.stamp, waited)
         detections, unplaced = self._in_memory_frame(percept, stamped.stamp, pose, waited)
         if unplaced:
@@ -201,10 +211,9 @@ class Delivery:
             sensor_range=layer.sensor_range or None,
             sensor_fov=layer.sensor_fov or None,
         )
-        for reason in (*percept.skipped, *unplaced):
+        for reason in percept.skipped:
             self._counts[layer.name].skip(reason)
-        for reason in set(unplaced):
-            self._report(layer.name, f"stored without position: {reason}")
+        return unplaced
 
     def _in_memory_frame(
         self, percept: DetectionsPercept, stamp: int, pose: Pose | None, waited: float | None
@@ -227,18 +236,11 @@ class Delivery:
             moved.append(replace(detection, position=at))
         return moved, unplaced
 
-    def _said(
-        self, percept: TextPercept, layer: LayerSettings, type_name: str, stamped: Stamped, waited: float | None
-    ) -> bool:
-        if layer.tells_of_body(type_name):
-            return self._reading(percept, layer, stamped, waited)
-        self._text(percept, layer, stamped, waited)
-        return True
-
-    def _text(self, percept: TextPercept, layer: LayerSettings, stamped: Stamped, waited: float | None) -> None:
+    def _text(self, percept: TextPercept, layer: LayerSettings, stamped: Stamped, waited: float | None) -> list[str]:
+        """Record what was said; returns why a position that it gave is not known."""
         pose = self._pose_at(stamped.stamp, waited)
         position: Position | None = pose.position if pose else None
-        text = percept.text
+        text, lost = percept.text, []
         if percept.position is not None:
             frame = percept.origin.frame
             transform = self._transform(frame, stamped.stamp, pose, waited, is_foreign=True)
@@ -246,9 +248,7 @@ class Delivery:
             if transform is not IDENTITY:
                 text += f" in {frame or 'an unnamed frame'}"  # the numbers said are not those of the position
             if position is None:
-                reason = self._why_unplaced(transform, frame, stamped.stamp, pose)
-                self._counts[layer.name].skip(reason)
-                self._report(layer.name, f"stored without position: {reason}")
+                lost.append(self._why_unplaced(transform, frame, stamped.stamp, pose))
         self._sink.record(
             text,
             layer.name,
@@ -258,6 +258,7 @@ class Delivery:
             position_source="observer" if percept.position is None else "measured",
             stamp_source=stamped.source,
         )
+        return lost
 
     def _reading(
         self, percept: TextPercept, layer: LayerSettings, stamped: Stamped, waited: float | None

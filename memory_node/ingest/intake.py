@@ -292,7 +292,7 @@ class Intake:
         except Exception as error:
             self._refuse(name, f"not readable: {type(error).__name__}", detail=str(error))
             return
-        if ": " in arrival.stamped.source:
+        if arrival.stamped.fault:
             self._report(
                 name, f"stamps are not usable ({arrival.stamped.source}), using the time of arrival", again=False
             )
@@ -362,6 +362,8 @@ class Intake:
             self._refuse(name, f"not readable: {type(error).__name__}", detail=str(error))
         else:
             counts.take(taken)
+            if taken and arrival.stamped.fault:
+                counts.skip(arrival.stamped.fault)
 
     def _take_thinned(self, name: str, gate: Gate[Arrival]) -> None:
         self.counts[name].thinned += gate.thinned

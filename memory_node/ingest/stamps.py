@@ -24,6 +24,11 @@ class Stamped:
     stamp: int
     source: str
 
+    @property
+    def fault(self) -> str:
+        """Why it is not the header's although that has one, or ""."""
+        return self.source.partition(": ")[2]
+
 
 def sane_stamp(stamp: int | None, received: int, limits: StampLimits) -> Stamped:
     """Return when a message happened.

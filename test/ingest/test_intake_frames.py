@@ -45,10 +45,13 @@ def test_f23_numbers_of_an_unknown_frame_are_never_stored_and_that_is_told(caplo
     assert len(looks) == 3 == counts.taken
     no_pose = "frame 'camera' known, the robot's pose is not"
     assert dict(counts.skipped) == {no_pose: 2, "frame 'gripper' unknown": 4}
+    assert counts.problem == "stored without position: frame 'gripper' unknown"
     assert [record.getMessage() for record in caplog.records] == [
         f"layer detections: stored without position: {no_pose}",
         "layer detections: stored without position: frame 'gripper' unknown",
     ]
+    bench.intake.put("detections", ros.own_array(1000.0, "map", ros.own("cup", 0.9, (2.0, 0.0, 0.0))), DETECTIONS)
+    assert bench.work().intake.counts["detections"].problem == ""
 
 
 @pytest.mark.parametrize("frame", ["/map", "map", ""])

@@ -220,7 +220,7 @@ def test_what_was_refused_and_left_out_is_told_with_reasons(world: tuple[Any, Pe
     wait_until(lambda: other.layer("reasons").left_out, "a detection of the first is left out")
     layer = other.layer("reasons")
     assert layer.refused_because == ["every detection left out: confidence outside 0..1: 1"]
-    assert layer.left_out == ["no label: 1"]
+    assert layer.left_out == ["no label: 1", "stamp 0: 1"]
     wait_until(lambda: other.layer("reasons").problem == "", "its publisher is seen")
     assert "has no publisher" in other.layer("lone").problem
 

@@ -197,6 +197,18 @@ def test_a_pose_ahead_of_now_is_not_where_the_robot_is(memory: Memory, clock: Fa
     assert memory.status().position_age == 1.0
 
 
+def test_that_the_robots_position_is_not_known_any_more_is_a_warning(memory: Memory, clock: FakeClock) -> None:
+    memory.configure(stale_after=5.0)
+    memory.update_pose(Pose(clock.ns, (1.0, 1.0, 0.0), 0.0))
+    clock.advance(5.0)
+    assert memory.status().warnings == ()
+    clock.advance(1.0)
+    (warning,) = memory.status().warnings
+    assert warning == "the robot's position is not known: its last pose is older than stale_after, 5 s"
+    memory.update_pose(Pose(clock.ns, (1.0, 1.0, 0.0), 0.0))
+    assert memory.status().warnings == ()
+
+
 def test_readings_of_a_later_clock_are_not_told_and_not_denied(memory: Memory, clock: FakeClock) -> None:
     assert memory.body_status().text == "No reading of the body was ever stored."
     memory.check_clock()
