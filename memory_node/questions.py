@@ -130,7 +130,8 @@ class Questions:
     def backup(self, to: str | Path) -> None:
         """Copy the database to another file while it is being written."""
         with self._reading() as rooms:
-            rooms.db.backup(to)
+            pass  # the thread's own rows are committed; what works in the background does not wait for the copy
+        rooms.db.backup(to)
 
     def _open(self) -> Rooms:
         if self._closed:

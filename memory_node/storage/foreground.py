@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 
-PATIENCE = 0.02
-"""s that a step in the background waits for questions: those that come without a pause would leave it no turn."""
+PATIENCE = 0.01
+"""s that a step in the background waits for questions, about what one takes; those without a pause leave it its turn."""
 
 
 class Foreground:

@@ -152,3 +152,22 @@ def test_each_question_is_in_the_foreground_while_it_is_answered(
         monkeypatch.setattr(embedder, "embed", asked)
         memory.semantic_search("chair")
         assert busy == [True] and not questions.busy
+
+
+def test_nothing_waits_for_a_copy_which_has_the_rows_of_who_asked_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    busy: list[bool] = []
+    copy = Database.backup
+
+    def backup(db: Database, to: str | Path) -> None:
+        busy.append(db.foreground.busy)
+        copy(db, to)
+
+    monkeypatch.setattr(Database, "backup", backup)
+    with Memory.open(tmp_path / "memory.db") as memory:
+        memory.record("a red chair", layer="scene")
+        memory.backup(tmp_path / "copy.db")
+    assert busy == [False]
+    with Memory.open(tmp_path / "copy.db") as memory:
+        assert memory.semantic_search("chair").matches[0].text == "a red chair"
