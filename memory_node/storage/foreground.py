@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 PATIENCE = 0.01
-"""s that a step in the background waits for questions, about what one takes; those without a pause leave it its turn."""
+"""s that a step in the background waits for questions, about what one takes; those without a pause leave it a turn."""
 
 
 class Foreground:
