@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support import ros_messages as ros
 from support.bags import BAGS, messages, odometry_of
 from support.fakes import FakeClock
-from support.ros_messages import string
 
 from memory_node.graph import Filter
+from memory_node.ingest.converters.reading import origin_of
 from memory_node.ingest.counts import MessageCounts
 from memory_node.ingest.delivery import ODOMETRY
+from memory_node.ingest.frames import StaticMounts
 from memory_node.ingest.intake import Intake
 from memory_node.ingest.layers import LayerSettings
 from memory_node.memory import Memory
@@ -28,10 +30,11 @@ pytestmark = pytest.mark.skipif(not BAGS.is_dir(), reason=f"no recordings in {BA
 class Replay:
     """Plays a bag into a memory; the clock is the recorded one, or record time when there is none."""
 
-    def __init__(self, folder: Path, frame: str, *layers: LayerSettings) -> None:
+    def __init__(self, folder: Path, frame: str, *layers: LayerSettings, mounts: Any = None) -> None:
         self.clock = FakeClock(0.0)
         self.memory = Memory.open(folder / "memory.db", clock=self.clock, settings={"frame": frame})
-        self.intake = Intake(self.memory, layers, self.clock, steady=self.clock.now_ns)
+        resolver = StaticMounts(frame, "base_link", mounts)
+        self.intake = Intake(self.memory, layers, self.clock, resolver, steady=self.clock.now_ns)
 
     def play(self, bag: str, say_every: int = 0) -> Replay:
         """Play; with say_every a sentence is said at each so many-th odometry message."""
@@ -48,7 +51,7 @@ class Replay:
             if say_every and topics[topic].name == ODOMETRY:
                 spoken += 1
                 if spoken % say_every == 0:
-                    self.intake.put("scene", string(f"view {spoken}"), STRING)
+                    self.intake.put("scene", ros.string(f"view {spoken}"), STRING)
             # A text waits for nothing here, so poses are let in ahead of it.
             if self.intake.waiting > 500:
                 self.intake.drain()
@@ -86,6 +89,16 @@ def test_turtlebot_each_text_lies_on_the_recorded_path(tmp_path: Path) -> None:
         assert 4203 <= row.stamp / 1e9 <= 4222 and row.frame == "odom"
     scans = replay.rows("scan")
     assert len(scans) >= 91 and all(" m" in row.text for row in scans)
+
+
+def test_turtlebot_what_is_infinitely_far_is_free(tmp_path: Path) -> None:
+    scans = [message for topic, _, _, message in messages("turtlebot3_walker_sim") if topic == "/scan"]
+    free = {origin_of(scan).stamp: np.isinf(scan.ranges[scan.ranges >= scan.range_min]) for scan in scans}
+    assert sum(int(far.sum()) for far in free.values()) == 2571
+    rows = Replay(tmp_path, "odom", layer("scan", "/scan")).play("turtlebot3_walker_sim").rows("scan")
+    assert len(rows) >= 91 and len({row.text for row in rows}) > 50
+    told = [float(row.text.removesuffix(" % of the view free").rpartition(", ")[2]) for row in rows]
+    assert told == pytest.approx([100.0 * free[row.stamp].mean() for row in rows], abs=0.51)
 
 
 def test_cougars_nan_odometry_stamp_zero_and_an_absent_battery(tmp_path: Path) -> None:
@@ -147,6 +160,34 @@ def test_webots_simulation_time_near_zero_is_legal_and_zero_falls_back(tmp_path:
     stamps = [row.stamp / 1e9 for row in rows]
     assert 0.0 < min(stamps) < 1.0 and max(stamps) < 17.0
     assert {row.stamp_source for row in rows} <= {"header", "receive: stamp 0"}
+
+
+def test_webots_names_with_blanks_are_names(tmp_path: Path) -> None:
+    wheel = next(
+        transform
+        for topic, _, _, message in messages("webots_epuck_sim")
+        if topic.startswith("/tf")
+        for transform in message.transforms
+        if transform.child_frame_id == "left wheel"
+    )
+    at = wheel.transform.translation
+    assert wheel.header.frame_id == "base_link" and abs(at.y) > 0.01
+    layers = odometry("/odom"), layer("joints", "/joint_states"), layer("seen", "/none")
+    replay = Replay(tmp_path, "odom", *layers, mounts={"left wheel": [at.x, at.y, at.z, 0.0, 0.0, 0.0]})
+    replay.play("webots_epuck_sim")
+    joints = [row.text for row in replay.rows("joints")]
+    assert joints[0] == "joints: right wheel motor 0.00, left wheel motor 0.00"
+    assert all(text.startswith("joints: right wheel motor ") and ", left wheel motor " in text for text in joints)
+    pose = replay.memory.track.latest
+    assert pose is not None and pose.yaw is not None
+    mud = ros.own_array(pose.stamp / 1e9, "left wheel", ros.own("mud", 0.9, (0.0, 0.0, 0.0)))
+    replay.intake.put("seen", mud, "robot_memory/msg/DetectionArray")
+    replay.intake.drain()
+    replay.memory.flush()
+    x, y, z = pose.position
+    sin, cos = math.sin(pose.yaw), math.cos(pose.yaw)
+    expected = x + cos * at.x - sin * at.y, y + sin * at.x + cos * at.y, z + at.z
+    assert replay.rows("seen")[0].position == pytest.approx(expected)
 
 
 def test_the_empty_bag_ends_cleanly(tmp_path: Path) -> None:
