@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from memory_node.config import Settings
 from memory_node.graph import Detection, Pose, Position
 from memory_node.ingest.converters import (
+    POSE_TYPES,
     UNSET,
     Converter,
     DetectionsPercept,
@@ -31,7 +32,7 @@ from memory_node.ingest.track import HEADING_AGE, PositionTrack, is_sane_positio
 NS = 1_000_000_000
 NOT_INTERNAL = "detections are perception, not internal state"
 ODOMETRY = "odometry"
-"""Name of the layer that tells where the robot is, whatever its type."""
+"""Name of the layer that tells where the robot is."""
 
 
 class Sink(Protocol):
@@ -124,6 +125,8 @@ class Delivery:
 
     def convert(self, message: Any, layer: LayerSettings, type_name: str) -> Percept:
         """Return what a message says. Raises Refused, or whatever a message that is not of its type makes fail."""
+        if layer.name == ODOMETRY and type_name not in POSE_TYPES:
+            raise Refused(f"{type_name} does not tell where the robot is; {', '.join(POSE_TYPES)} do")
         return self._converter(layer, type_name)(message, layer)
 
     def deliver(

@@ -12,6 +12,7 @@ from support.fakes import FakeClock
 from support.intake_bench import BATTERY, DETECTIONS, STRING, Bench, body, scene, seen
 
 from memory_node.errors import StorageError
+from memory_node.ingest.converters import POSE_TYPES
 from memory_node.ingest.delivery import ODOMETRY
 from memory_node.ingest.frames import StaticMounts
 from memory_node.ingest.layers import LayerSettings
@@ -62,6 +63,14 @@ def test_f23_odometry_of_another_frame_is_refused_with_what_to_do() -> None:
     bench.work()
     assert list(bench.intake.counts[ODOMETRY].refusals) == ["frame 'odom' is not the memory's; set frame: odom"]
     assert bench.sink.track.latest is None
+
+
+@pytest.mark.parametrize("type_name", ["geometry_msgs/msg/TwistStamped", "nav_msgs/msg/Path", "geometry_msgs/msg/Pose"])
+def test_odometry_of_a_type_that_tells_no_pose_is_told_with_those_that_do(type_name: str) -> None:
+    bench = Bench()
+    bench.intake.put(ODOMETRY, ros.make(type_name), type_name)
+    counts = bench.work().intake.counts[ODOMETRY]
+    assert list(counts.refusals) == [f"{type_name} does not tell where the robot is; {', '.join(POSE_TYPES)} do"]
 
 
 def test_f22_a_zero_quaternion_gives_a_place_without_heading() -> None:
