@@ -106,12 +106,14 @@ def test_the_status_tells_the_jobs_that_diagnostics_tell(world: tuple[Any, Peer,
 def test_a_layer_without_publisher_names_topics_of_its_type_first(
     world: tuple[Any, Peer, Board, SlowEmbedder],
 ) -> None:
-    _, other, board, _ = world
+    node, other, board, _ = world
     for topic, kind in (
         ("/robot1/battery_state", BatteryState), ("/power", BatteryState), ("/battery_states", Float32),
         ("/odometry/filtered", Odometry), ("/elsewhere", Float32),
     ):  # fmt: skip
         other.publisher(topic, kind, expect=False)
+    other.node.create_subscription(BatteryState, "/battery_state2", print, 1)  # nothing comes from one who listens
+    wait_until(lambda: node.count_subscribers("/battery_state2"), "it is known")
     nearest = "/robot1/battery_state, /power, /battery_states"
     status = board.wait("layer battery", f"/battery_state has no publisher; nearest topics: {nearest}")
     assert status.level == DiagnosticStatus.WARN and status.hardware_id == "memory"
