@@ -82,7 +82,7 @@ class Database:
         lock = WriteLock(place)
         try:
             note = recovery.ready_to_write(place, durability, on_corrupt)
-            writer = Writer(partial(connect_writer, place, durability), foreground.give_way)
+            writer = Writer(place, partial(connect_writer, place, durability), foreground.give_way)
         except BaseException:
             lock.release()
             raise

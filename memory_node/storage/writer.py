@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sqlite3
 import threading
 import traceback
@@ -10,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, TypeVar
 
 from memory_node.errors import ClosedError, ConstraintError, StorageError
@@ -78,14 +80,16 @@ class Writer:
     """Runs works one after another in one thread; all that wait share a commit, each in a savepoint of its own.
 
     Args:
-        connect: opens the connection that writes.
+        place: the file.
+        connect: opens the connection that writes to it.
         give_way: waits a moment for what goes before a commit.
     """
 
-    def __init__(self, connect: Callable[[], sqlite3.Connection], give_way: Callable[[], None]) -> None:
+    def __init__(self, place: Path, connect: Callable[[], sqlite3.Connection], give_way: Callable[[], None]) -> None:
         self._connect = connect
         self._give_way = give_way
         self._conn = connect()
+        self._place, self._file = place, _file_at(place)
         self._next_id = next_rowid(self._conn, "node")
         self._id_lock = threading.Lock()
         self._revision = meta.revision(self._conn)
@@ -193,6 +197,7 @@ class Writer:
         tx = Transaction(self._conn, self._revision + 1, self.new_id)
         changes = self._conn.total_changes
         try:
+            self._check_file()
             self._conn.execute("BEGIN IMMEDIATE")
             self._tx = tx
             for task in group:
@@ -215,6 +220,13 @@ class Writer:
             self._tell()
         for task, result in done:
             task.future.set_result(result)
+
+    def _check_file(self) -> None:
+        """Refuse to write to a file that is not where it was: SQLite would, and all be lost with the last close."""
+        if _file_at(self._place) != self._file:
+            raise StorageError(
+                f"{self._place}: was removed or replaced while open; nothing is stored until a new start"
+            )
 
     def _work(self, tx: Transaction, task: _Task, done: list[tuple[_Task, Any]]) -> None:
         try:
@@ -256,6 +268,14 @@ class Writer:
                 listener()
             except Exception:
                 logger.exception("a listener failed after a commit")
+
+
+def _file_at(place: Path) -> int | None:
+    """The number of the file that a name leads to; None: it leads to none."""
+    try:
+        return os.stat(place).st_ino
+    except (FileNotFoundError, NotADirectoryError):
+        return None
 
 
 def _told(error: BaseException) -> BaseException:

@@ -6,6 +6,7 @@ import sqlite3
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -263,6 +264,28 @@ def test_close_commits_what_waits_and_later_calls_say_closed(tmp_path: Path) -> 
     again = Database.open(tmp_path / "a.db")
     assert [value(again, f"k{i}") for i in range(50)] == list(range(50))
     again.close()
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_file_that_is_removed_or_replaced_while_open_takes_no_more_until_it_is_back(
+    tmp_path: Path, replaced: bool
+) -> None:
+    """What is written to it would be gone with the last connection."""
+    with closing(Database.open(tmp_path / "robot.db")) as db:
+        db.write(put("stored", "before"))
+        assert value(db, "stored") == "before"
+        db.path.rename(tmp_path / "aside.db")
+        if replaced:
+            Database.open(tmp_path / "other.db").close()
+            (tmp_path / "other.db").rename(db.path)
+        for _ in range(2):
+            with pytest.raises(StorageError, match="robot.db: was removed or replaced while open; nothing is stored"):
+                db.write(put("stored", "lost"))
+        assert value(db, "stored") == "before"
+        (tmp_path / "aside.db").rename(db.path)
+        db.write(put("more", "after"))
+    with closing(Database.open(tmp_path / "robot.db")) as db:
+        assert (value(db, "stored"), value(db, "more")) == ("before", "after")
 
 
 def test_wrong_options_are_named(tmp_path: Path) -> None:
