@@ -23,6 +23,7 @@ logger = logging.getLogger(__name__)
 
 _FAILURES_KEPT = 100  # of each thread that adds and never flushes
 _AGAIN = 0.1  # s until a batch is tried again; SQLite itself has waited for the lock before
+_REPORT_EVERY = 30.0  # s between two reports of rows that were lost: a disk that is full refuses hundreds a second
 _HELD_UP = "another process has locked the database; the rows wait and are written once it lets go"
 
 
@@ -94,6 +95,8 @@ class WorkingBuffer:
         self.refused = 0
         """Rows that could not be committed since the start."""
         self._refusals: list[Entry] = []
+        self._unreported = 0
+        self._report_at = 0.0
         self._thread = threading.Thread(target=self._run, name="memory-buffer", daemon=True)
         self._thread.start()
 
@@ -186,6 +189,9 @@ class WorkingBuffer:
             self._wanted = self._added
             self._state.notify_all()
         self._thread.join()
+        if self._unreported:
+            logger.error("%d rows more could not be stored", self._unreported)
+            self._unreported = 0
 
     def _owner(self) -> _Owner:
         owner: _Owner | None = getattr(self._owners, "owner", None)
@@ -249,8 +255,14 @@ class WorkingBuffer:
         lost = sum(len(batch[place].nodes) + len(batch[place].repeats) for place in failed)
         self.refused += lost
         if failed:
-            logger.error("%d rows could not be stored: %s", lost, next(iter(failed.values())))
+            self._report(lost, next(iter(failed.values())))
         return failed
+
+    def _report(self, lost: int, error: MemoryNodeError) -> None:
+        self._unreported += lost
+        if time.monotonic() >= self._report_at:
+            logger.error("%d rows could not be stored: %s", self._unreported, error)
+            self._unreported, self._report_at = 0, time.monotonic() + _REPORT_EVERY
 
     def _commit_patiently(self, entries: list[Entry]) -> None:
         """Commit, however long another program holds SQLite's lock; a memory that closes tries once more."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import threading
+import time
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -122,6 +124,32 @@ def test_f38_a_full_disk_refuses_counts_tells_and_recovers() -> None:
     buffer.flush()
     assert log.texts == ["c"]
     buffer.close()
+
+
+def test_f38_a_disk_that_stays_full_is_logged_at_once_then_seldom_and_with_all_that_was_lost(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, now = Log(), [1000.0]
+    log.poison, log.error = {"a"}, StorageError("database or disk is full")
+    buffer = WorkingBuffer(log.commit, settings)
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+
+    def lose(times: int) -> None:
+        for _ in range(times):
+            buffer.add(entry("a"))
+            with pytest.raises(StorageError, match="full"):
+                buffer.flush()
+
+    lose(20)
+    now[0] += 31.0
+    lose(4)
+    buffer.close()
+    buffer.close()
+    assert [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR] == [
+        "1 rows could not be stored: database or disk is full",
+        "20 rows could not be stored: database or disk is full",
+        "3 rows more could not be stored",
+    ]
 
 
 def test_who_adds_to_a_full_buffer_waits_and_nothing_is_dropped() -> None:
