@@ -133,7 +133,7 @@ def close(
     ids = episodes.descendants(tx.conn, id_)
     end = episode.start if end is None else max(end, episode.start)
     rows = members.sample(tx.conn, ids)
-    place, radius = members.place(tx.conn, rows)
+    place, radius = members.place(tx.conn, id_, rows)
     summary = Extractive(settings.time_zone).summarize(
         members.of_episodes(tx.conn, ids, rows), settings.consolidation_max_text
     )

@@ -96,16 +96,22 @@ def _spread(conn: sqlite3.Connection, episode_id: int, moments: int) -> Iterator
         yield from (row[0] for row in rows)
 
 
-def place(conn: sqlite3.Connection, ids: Sequence[int]) -> tuple[Position | None, float]:
-    """Return the centroid (m) of observations and the distance (m) to the farthest; without places None and 0."""
-    inside = "FROM json_each(?1) AS given CROSS JOIN node AS n ON n.id = given.value WHERE n.x IS NOT NULL"
-    given = id_table(ids)
-    x, y, z = conn.execute(f"SELECT avg(n.x), avg(n.y), avg(n.z) {inside}", (given,)).fetchone()
+def place(conn: sqlite3.Connection, episode_id: int, ids: Sequence[int]) -> tuple[Position | None, float]:
+    """Return the centroid (m) of observations of an episode and the distance (m) to the farthest; else None and 0.
+
+    Those on the map that the episode began on: numbers of another are no places there.
+    """
+    inside = (
+        "FROM json_each(?1) AS given CROSS JOIN node AS n ON n.id = given.value"
+        " WHERE n.map_id = ?2 AND n.x IS NOT NULL"
+    )
+    (map_id,), given = conn.execute("SELECT map_id FROM node WHERE id = ?", (episode_id,)).fetchone(), id_table(ids)
+    x, y, z = conn.execute(f"SELECT avg(n.x), avg(n.y), avg(n.z) {inside}", (given, map_id)).fetchone()
     if x is None:
         return None, 0.0
     farthest = conn.execute(
-        f"SELECT max((n.x - ?2) * (n.x - ?2) + (n.y - ?3) * (n.y - ?3) + (n.z - ?4) * (n.z - ?4)) {inside}",
-        (given, x, y, z),
+        f"SELECT max((n.x - ?3) * (n.x - ?3) + (n.y - ?4) * (n.y - ?4) + (n.z - ?5) * (n.z - ?5)) {inside}",
+        (given, map_id, x, y, z),
     ).fetchone()[0]
     return (x, y, z), math.sqrt(farthest)
 

@@ -15,7 +15,7 @@ from memory_node.housekeeping import episodes as endings
 from memory_node.housekeeping.ages import SECOND, Ages, clamped
 from memory_node.housekeeping.centroids import Centroids
 from memory_node.housekeeping.runtime import JobContext, StepResult
-from memory_node.storage import episodes
+from memory_node.storage import episodes, sessions
 
 if TYPE_CHECKING:
     from memory_node.config import Settings
@@ -28,13 +28,13 @@ MAX_OPENED = 5
 NAME = "unnamed activity"
 """Name of every episode that nobody named: one text, so it costs one vector."""
 
-Row = tuple[int, int, int, int, str]
+Row = tuple[int, int, int, int]
 _NEXT_SESSION = """
 SELECT session_id, episode_id FROM node INDEXED BY node_raw WHERE kind = 1 AND tier = 1 AND session_id > ?
 ORDER BY session_id, episode_id LIMIT 1
 """
 _UNLINKED = """
-SELECT id, stamp, last_stamp, map_id, frame FROM node INDEXED BY node_raw WHERE kind = 1 AND tier = 1
+SELECT id, stamp, last_stamp, map_id FROM node INDEXED BY node_raw WHERE kind = 1 AND tier = 1
 AND session_id = ? AND episode_id = 0 AND layer_id NOT IN (SELECT id FROM layer WHERE internal = 1)
 ORDER BY stamp, id LIMIT ?
 """
@@ -134,7 +134,7 @@ def _link(tx: Transaction, session_id: int, rows: list[Row], settings: Settings)
     current: _Linked | None = None
     linked = wrote = opened = 0
     for row in rows:
-        id_, stamp, last_stamp, map_id, _ = row
+        id_, stamp, last_stamp, map_id = row
         if current is None or not current.takes(stamp, map_id, starts, settings):
             wrote += _flush(tx, current, settings)
             current = _latest(tx.conn, session_id, clamped(stamp + gap))
@@ -175,10 +175,12 @@ def _latest(conn: sqlite3.Connection, session_id: int, stamp: int) -> _Linked | 
 
 def _open(tx: Transaction, session_id: int, row: Row, before: _Linked | None, settings: Settings) -> _Linked:
     """Begin an episode at a row; the one before it is over unless it lies ahead."""
-    _, stamp, _, map_id, frame = row
+    _, stamp, _, map_id = row
     if before is not None and before.status == "active" and before.start <= stamp:
         endings.close(tx, before.id, "completed", before.end, settings, before.count)
     name = tx.conn.execute("SELECT name FROM map WHERE id = ?", (map_id,)).fetchone()
+    session = sessions.get(tx.conn, session_id)  # the row's frame is "" where its place is not known
+    frame = session.frame if session else ""
     episode = Episode(id=NO_ID, name=NAME, status="active", start=stamp, end=None, frame=frame, explicit=False)
     id_ = episodes.insert(tx, episode, session_id, name[0] if name else "")
     episodes.chain(tx, id_)

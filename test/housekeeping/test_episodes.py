@@ -94,6 +94,27 @@ def test_place_and_radius_of_an_episode_are_those_of_its_rows(store: Store) -> N
     assert episode.position == pytest.approx((2.0, 0.0, 0.0)) and episode.radius == pytest.approx(2.0)
 
 
+def test_f25_an_episode_on_two_maps_has_its_place_on_the_one_it_began_on(store: Store) -> None:
+    id_ = start(store, "up the lift")
+    inside(store, id_, count=5)
+    store.add("the first floor", store.clock.ns / SECOND, (90.0, 90.0, 0.0), episode_id=id_, map_id="upstairs")
+    end(store)
+    episode = get(store, id_)
+    assert episode.position == pytest.approx((2.0, 0.0, 0.0)) and episode.radius == pytest.approx(2.0)
+    assert episode.observation_count == 6
+
+
+def test_an_episode_that_silence_made_names_its_frame_where_its_first_row_has_no_place(store: Store) -> None:
+    now = store.clock.ns / SECOND
+    store.add("before the robot knows where it is", now, None, frame="")
+    store.add("here", now + 1.0, (1.0, 2.0, 0.0))
+    store.clock.advance(7200.0)
+    store.run("episodes")
+    ((id_,),) = store.all("SELECT id FROM episode")
+    episode = get(store, id_)
+    assert (episode.position, episode.frame, episode.status) == ((1.0, 2.0, 0.0), "map", "completed")
+
+
 @pytest.mark.parametrize(
     ("call", "argument"),
     [
