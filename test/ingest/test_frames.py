@@ -8,7 +8,7 @@ import pytest
 
 from memory_node.errors import InvalidArgument
 from memory_node.graph import Pose
-from memory_node.ingest.frames import IDENTITY, StaticMounts, Transform
+from memory_node.ingest.frames import IDENTITY, NS, StaticMounts, Transform
 
 QUARTER = math.pi / 2
 POSE = Pose(0, (10.0, 20.0, 0.0), QUARTER)
@@ -45,6 +45,12 @@ def test_the_base_itself_is_a_frame_under_every_name_that_odometry_gives_it() ->
         transform = mounts.transform(frame, 0, POSE)
         assert transform is not None
         assert transform.apply((1.0, 0.0, 0.0)) == pytest.approx((10.0, 21.0, 0.0))
+
+
+def test_a_heading_holds_for_as_long_as_one_who_asks_lets_it() -> None:
+    assert MOUNTS.transform("camera", 5 * NS, POSE) is None
+    assert MOUNTS.transform("camera", 5 * NS, POSE, hold=4.9) is None
+    assert MOUNTS.transform("camera", 5 * NS, POSE, hold=5.0) is not None
 
 
 def test_f23_unknown_frames_and_unknown_headings_give_nothing() -> None:

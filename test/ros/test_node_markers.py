@@ -7,12 +7,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from geometry_msgs.msg import Point
 from nav_msgs.msg import Odometry
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from robot_memory.msg import Detection, DetectionArray
 from support.ros_harness import Peer, layer, node_here, peer, stamp, wait_until
 from visualization_msgs.msg import Marker, MarkerArray
+
+from memory_node.graph import Entity, Gist
+from memory_node.ros.markers import marker_array
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 PARAMETERS: dict[str, Any] = {
@@ -34,6 +38,27 @@ def path(array: MarkerArray) -> list[float]:
 
 def labels(array: MarkerArray) -> list[str]:
     return [marker.text for marker in array.markers if marker.type == Marker.TEXT_VIEW_FACING]
+
+
+def cup(**more: Any) -> Entity:
+    seen = Entity(7, "cup", "cup", (1.0, 2.0, 0.5), "measured", 0.1, "map", 0, 0, 5, 0.9, tentative=False)
+    return seen._replace(**more)
+
+
+@pytest.mark.parametrize(
+    ("entity", "label", "alpha"),
+    [(cup(), "cup", 0.9), (cup(tentative=True), "cup", 0.4), (cup(missing=True), "cup (missing)", 0.4)],
+)
+def test_what_is_doubted_or_gone_is_pale_and_says_so(entity: Entity, label: str, alpha: float) -> None:
+    _, sphere, text = marker_array([entity, cup(position=None)], [], [], "map", 0).markers
+    assert (sphere.ns, sphere.id, sphere.color.a, text.text) == ("entities", 7, pytest.approx(alpha), label)
+
+
+@pytest.mark.parametrize(("radius", "width"), [(1.5, 3.0), (0.0, 0.4)])
+def test_a_disc_is_as_wide_as_its_gist(radius: float, width: float) -> None:
+    gist = Gist(3, "chairs", ("seen",), 0, 0, 2, (1.0, 2.0, 0.7), "map", radius)
+    _, disc = marker_array([], [gist, gist._replace(position=None)], [], "map", 0).markers
+    assert (disc.scale.x, disc.scale.y, disc.pose.position.z) == (width, width, 0.0)
 
 
 def test_markers_change_with_what_they_show_and_only_then(tmp_path: Path) -> None:
