@@ -13,7 +13,8 @@ from rcl_interfaces.srv import GetParameters, ListParameters, SetParameters, Set
 from rclpy.parameter import Parameter, parameter_value_to_python
 from support.ros_harness import Peer, layer, node_here, peer
 
-from memory_node.ingest.parameters import read
+from memory_node.ingest.parameters import node_table, read
+from memory_node.ros.declare import descriptor_of
 
 PARAMETERS: dict[str, Any] = {
     "layers": ["scene", "joints"],
@@ -75,6 +76,17 @@ def test_what_is_refused_says_which_what_came_and_what_is_allowed(
         result = answer.result if hasattr(answer, "result") else answer.results[0]
         assert not result.successful and result.reason.startswith(said)
     assert {n: p.value for n, p in node.get_parameters_by_prefix("").items()} == {n: p.value for n, p in before.items()}
+
+
+def test_a_descriptor_tells_what_is_allowed_in_words_and_as_a_range() -> None:
+    table = node_table()
+    threads = descriptor_of(table["num_threads"])
+    assert threads.read_only and threads.additional_constraints == "a whole number at least 6 and at most 64"
+    assert [(r.from_value, r.to_value) for r in threads.integer_range] == [(6, 64)]
+    radius = descriptor_of(table["fold_radius"])
+    assert not radius.read_only and radius.description == "A repeat lies within this of the last. [m]"
+    assert [(r.from_value, r.to_value) for r in radius.floating_point_range] == [(0.0, 10_000.0)]
+    assert descriptor_of(table["durability"]).additional_constraints == "one of normal, full"
 
 
 def test_of_several_changes_at_once_all_are_made_or_none(world: tuple[Any, Peer]) -> None:
