@@ -288,7 +288,7 @@ class EmbeddingQueue:
             found = np.asarray(rows, dtype=np.float32)
         except EmbedderError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # who ends a program in here would end this thread alone
             raise EmbedderError(f"the embedder failed: {type(error).__name__}: {error}") from error
         if found.ndim != 2 or len(found) != len(batch) or not np.isfinite(found).all():
             raise EmbedderError(f"the embedder gave shape {found.shape} for {len(batch)} texts, or what is not finite")

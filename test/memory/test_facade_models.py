@@ -34,16 +34,17 @@ class LateEmbedder(WordEmbedder):
 
 
 class FailingEmbedder(WordEmbedder):
-    """Fails every third time."""
+    """Fails every third time, with an error of a kind."""
 
-    def __init__(self) -> None:
+    def __init__(self, error: BaseException) -> None:
         super().__init__(dim=32, name="failing")
+        self.error = error
         self.asked = 0
 
     def embed(self, texts: list[str]) -> NDArray[np.float32]:
         self.asked += 1
         if self.asked % 3 == 0:
-            raise EmbedderError("not now")
+            raise self.error
         return super().embed(texts)
 
 
@@ -220,11 +221,12 @@ def test_questions_without_a_pause_starve_neither_the_backlog_nor_each_other(tmp
         assert not unanswered
 
 
+@pytest.mark.parametrize("error", [EmbedderError("not now"), RuntimeError("CUDA"), SystemExit("no licence")])
 def test_an_embedder_that_fails_now_and_then_comes_to_the_end_of_its_backlog(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
     monkeypatch.setattr(embedding, "_FIRST_RETRY", 0.01)
-    embedder = FailingEmbedder()
+    embedder = FailingEmbedder(error)
     with Memory.open(tmp_path / "robot.db", embedder=embedder, clock=FakeClock()) as memory:
         for i in range(40):
             memory.record(f"view {i}", layer="scene")
