@@ -207,6 +207,10 @@ class Settings:
     stale_after: float = setting(
         10.0, "Age at which a body reading or a pose is stale.", unit="s", low=0.0, high=1e7, runtime=True
     )
+    position_max_age: float = setting(
+        0.0, "How long a pose and its heading hold while no other comes; 0: stale_after, and the heading 0.2 s. For a "
+        "localisation that is silent while the robot stands, such as AMCL.", unit="s", low=0.0, high=1e7, runtime=True,
+    )
     trend_window: float = setting(
         300.0, "Window over which body_status tells the change.", unit="s", low=1.0, high=1e7, runtime=True
     )
@@ -218,6 +222,11 @@ class Settings:
     def __post_init__(self) -> None:
         for name, spec in settings_table().items():
             object.__setattr__(self, name, checked(name, getattr(self, name), spec))
+
+    @property
+    def pose_age(self) -> float:
+        """How long a pose tells where the robot is, s."""
+        return self.position_max_age or self.stale_after
 
     def changed(self, **changes: Any) -> Settings:
         """Return a copy with changes; unknown names raise InvalidArgument."""

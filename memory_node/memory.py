@@ -275,7 +275,7 @@ class Memory(Questions):
             if name in table and not table[name].runtime:
                 raise InvalidArgument(name, "cannot change while the memory is open")
         rooms.settings.value = rooms.settings.value.changed(**changes)
-        rooms.track.max_age = rooms.settings.value.stale_after
+        rooms.track.follow(rooms.settings.value)
 
     # ---- episodes and housekeeping
 

@@ -76,7 +76,8 @@ class Rooms:
         self.settings = SettingsBox(settings)
         self.clock = clock
         self.embedder = embedder
-        self.track = PositionTrack(max_age=settings.stale_after)
+        self.track = PositionTrack()
+        self.track.follow(settings)
         self.db = Database.open(
             settings.db_path, read_only=read_only, durability=settings.durability, on_corrupt=settings.on_corrupt
         )

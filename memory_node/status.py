@@ -155,8 +155,9 @@ def _warnings(rooms: Rooms) -> list[str]:
         found.append(f"some texts have no vector: {rooms.embedding.refusal}")
     age = _position_age(rooms)
     if age is not None and age > rooms.track.max_age:
-        limit = f"{rooms.track.max_age:g} s"
-        found.append(f"the robot's position is not known: its last pose is older than stale_after, {limit}")
+        name = "position_max_age" if rooms.track.holds else "stale_after"
+        limit = f"{name}, {rooms.track.max_age:g} s"
+        found.append(f"the robot's position is not known: its last pose is older than {limit}")
     if not rooms.db.read_only:
         if rooms.buffer.refused:
             found.append(f"{rooms.buffer.refused} rows could not be written")

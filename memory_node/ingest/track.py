@@ -6,8 +6,13 @@ import bisect
 import math
 import threading
 from collections import deque
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from memory_node.graph import Pose, Position
+
+if TYPE_CHECKING:
+    from memory_node.config import Settings
 
 NS = 1_000_000_000
 MAX_COORDINATE = 1e8
@@ -44,6 +49,7 @@ class PositionTrack:
 
     Attributes:
         max_age: s; a pose tells where the robot is for no longer than this.
+        holds: whether the robot stands, and looks where it looked, as long as no newer pose says otherwise.
         max_stddev: m; poses whose deviation is known and larger are refused. 0: no limit.
     """
 
@@ -51,6 +57,7 @@ class PositionTrack:
         """Args: capacity: poses kept, the newest ones (20 Hz: three minutes and a half)."""
         self.max_age = max_age
         self.max_stddev = max_stddev
+        self.holds = False
         self._capacity = capacity
         self._lock = threading.Lock()
         self._stamps: list[int] = []
@@ -93,7 +100,8 @@ class PositionTrack:
 
         Between two poses no farther apart than `max_age` position and yaw are interpolated linearly, yaw the short
         way round; in a gap of more than two seconds a yaw that changed is not known. After the newest pose, or in a
-        longer gap, the pose before holds for `max_age`. Before the oldest pose nothing is known.
+        longer gap, the pose before holds for `max_age`, as of `stamp` where it `holds`. Before the oldest pose nothing
+        is known.
         """
         with self._lock:
             after = bisect.bisect_left(self._stamps, stamp)
@@ -106,7 +114,13 @@ class PositionTrack:
         limit = self.max_age * NS
         if later is not None and later.stamp - before.stamp <= limit and later.frame == before.frame:
             return _between(before, later, stamp)
-        return before if stamp - before.stamp <= limit else None
+        if stamp - before.stamp > limit:
+            return None
+        return replace(before, stamp=stamp) if self.holds else before
+
+    def follow(self, settings: Settings) -> None:
+        """Let poses hold as long as the settings say."""
+        self.max_age, self.holds = settings.pose_age, settings.position_max_age > 0.0
 
     @property
     def latest(self) -> Pose | None:

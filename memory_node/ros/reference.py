@@ -46,9 +46,10 @@ def page() -> str:
             *parameter_rows(node_table().values()),
             f"| `{MOUNTS}.<frame>` | | six numbers | Sensor on the base: [x, y, z, roll, pitch, yaw], m and rad. Of "
             "how the robot is turned only the yaw counts: where it pitches or rolls, on slopes or legs, use tf2. It "
-            "needs a heading no older than 0.2 s, or one before and one after within 2 s (within `stale_after` if they "
-            "are alike): else things are stored without position, and counted with that reason. Odometry of a sensor "
-            "with a mount (child_frame_id) tells of the sensor: the base is worked out of it. | |",
+            "needs a heading no older than 0.2 s (or `position_max_age`), or one before and one after within 2 s "
+            "(within `stale_after` if they are alike): else things are stored without position, and counted with that "
+            "reason. Odometry of a sensor with a mount (child_frame_id) tells of the sensor: the base is worked out of "
+            "it. | |",
             "",
             "The defaults are the node's; the engine alone, `memory_node.config.Settings`, has `fold_repeats` false.",
             "A relative `db_path` lies under `$ROS_HOME/<namespace>` (`~/.ros` without ROS_HOME).",

@@ -110,7 +110,7 @@ class _Text:
         self.pose = pose
         self.found = found
         self.body = body
-        self.stale_after = context.settings.stale_after
+        self.pose_age = context.settings.pose_age
 
     def lines(self, radius: float, minutes: float) -> str:
         found = self.found
@@ -138,7 +138,7 @@ class _Text:
             return f"{clock} The robot's position is not known."
         heading = "heading unknown" if pose.yaw is None else f"heading {_degrees(pose.yaw)} deg"
         age = (self.words.now - pose.stamp) / SECOND
-        known = self.words.when_short(pose.stamp) + (" STALE" if age > self.stale_after else "")
+        known = self.words.when_short(pose.stamp) + (" STALE" if age > self.pose_age else "")
         return f"{clock} Robot at {point(pose.position)} {pose.frame}, {heading}, known {known}."
 
     def _entity(self, entity: Entity) -> str:

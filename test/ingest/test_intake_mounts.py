@@ -10,6 +10,7 @@ from support import ros_messages as ros
 from support.fakes import FakeClock
 from support.intake_bench import DETECTIONS, GOAL, Bench, cup, scene, seen
 
+from memory_node.config import Settings
 from memory_node.graph import Detection
 from memory_node.ingest.delivery import ODOMETRY
 from memory_node.ingest.frames import IDENTITY, StaticMounts, Transform
@@ -52,6 +53,17 @@ def test_a_pose_hardly_older_still_tells_how_a_mounted_sensor_is_turned() -> Non
     bench.drive(10.0)
     look_of_the_camera(bench, steady, 0.2)
     assert bench.work().sink.looks[0][0] == [Detection("cup", 0.9, (12.5, 0.0, 1.0))]
+
+
+def test_a_mounted_sensor_of_a_robot_that_stands_places_what_it_sees_where_poses_hold() -> None:
+    steady, mounts = FakeClock(), StaticMounts("map", "base_link", MOUNTED)
+    bench = Bench(seen(), resolver=mounts, steady=steady.now_ns)
+    bench.sink.track.follow(Settings(position_max_age=600.0))
+    bench.drive(10.0)
+    look_of_the_camera(bench, steady, 300.0)
+    ((found, _, pose),) = bench.work().sink.looks
+    assert found == [Detection("cup", 0.9, (12.5, 0.0, 1.0))]
+    assert pose is not None and (pose.position, pose.yaw) == ((10.0, 0.0, 0.0), 0.0)
 
 
 def test_a_mounted_sensor_waits_for_the_next_of_poses_that_come_once_a_second() -> None:

@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import pytest
 
+from memory_node.config import Settings
 from memory_node.graph import Pose
 from memory_node.ingest.track import NS, PositionTrack, yaw_of
 
@@ -46,6 +47,19 @@ def test_the_newest_pose_holds_for_max_age_only() -> None:
     held = track.at(12 * NS)
     assert held is not None and held.position == (3.0, 0.0, 0.0) and held.stamp == 10 * NS
     assert track.at(12 * NS + 1) is None
+
+
+def test_while_a_localisation_is_silent_the_robot_stands_where_it_stood_and_looks_where_it_looked() -> None:
+    """AMCL publishes where the robot has moved, and nothing while it stands."""
+    track = PositionTrack()
+    track.follow(Settings(position_max_age=600.0))
+    track.add(Pose(10 * NS, (3.0, 0.0, 0.0), 1.5))
+    assert track.at(610 * NS) == Pose(610 * NS, (3.0, 0.0, 0.0), 1.5)
+    assert track.at(610 * NS + 1) is None
+    track.add(Pose(400 * NS, (3.2, 0.0, 0.0), 1.5))
+    assert track.at(500 * NS) == Pose(500 * NS, (3.2, 0.0, 0.0), 1.5), "until the next says otherwise"
+    track.follow(Settings(stale_after=5.0))
+    assert track.at(402 * NS) == Pose(400 * NS, (3.2, 0.0, 0.0), 1.5) and track.at(406 * NS) is None
 
 
 def test_a_gap_longer_than_max_age_is_not_bridged() -> None:

@@ -197,14 +197,18 @@ def test_a_pose_ahead_of_now_is_not_where_the_robot_is(memory: Memory, clock: Fa
     assert memory.status().position_age == 1.0
 
 
-def test_that_the_robots_position_is_not_known_any_more_is_a_warning(memory: Memory, clock: FakeClock) -> None:
-    memory.configure(stale_after=5.0)
+@pytest.mark.parametrize("name", ["stale_after", "position_max_age"])
+def test_that_the_robots_position_is_not_known_any_more_is_a_warning(
+    memory: Memory, clock: FakeClock, name: str
+) -> None:
+    memory.configure(**{name: 50.0})
     memory.update_pose(Pose(clock.ns, (1.0, 1.0, 0.0), 0.0))
-    clock.advance(5.0)
-    assert memory.status().warnings == ()
+    clock.advance(50.0)
+    assert memory.status().warnings == () and "STALE" not in memory.get_current_context().text
     clock.advance(1.0)
     (warning,) = memory.status().warnings
-    assert warning == "the robot's position is not known: its last pose is older than stale_after, 5 s"
+    assert warning == f"the robot's position is not known: its last pose is older than {name}, 50 s"
+    assert "known 51 s ago" in memory.get_current_context().text and "STALE" in memory.get_current_context().text
     memory.update_pose(Pose(clock.ns, (1.0, 1.0, 0.0), 0.0))
     assert memory.status().warnings == ()
 
