@@ -25,8 +25,10 @@ TOPICS = (
     ("`~/markers`", "`visualization_msgs/msg/MarkerArray`", "sent: entities, gists and path for RViz"),
     ("each layer's topic", "its type", "taken in"),
     (
-        "`odometry.topic`", "`odometry.type`",
-        "taken in: where the robot is; with AMCL, which says nothing while the robot stands, also set `position_max_age`",
+        "`odometry.topic`",
+        "`odometry.type`",
+        "taken in: where the robot is; with AMCL, which says nothing while the robot stands, also set "
+        "`position_max_age`",
     ),
     (
         "`/tf`, `/tf_static`",
