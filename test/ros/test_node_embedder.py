@@ -87,8 +87,21 @@ def test_a_question_whose_own_call_hangs_is_answered_by_words_and_holds_up_nothi
         embedder.ready.set()
 
 
-def test_f11_a_question_that_ends_the_program_gets_a_reason_and_the_next_one_an_answer(tmp_path: Path) -> None:
+def test_f11_an_embedder_that_ends_the_program_leaves_the_answer_to_words(tmp_path: Path) -> None:
     with node_here(tmp_path, {"num_threads": 6}, embedder=EndingEmbedder(dim=32)), peer() as other:
+        assert other.call("store_specific_memory", text="a wooden stool").success
+        found = other.call("semantic_search", query="stool")
+        assert (found.message, [match.text for match in found.matches]) == ("by words only", ["a wooden stool"])
+
+
+def test_f11_a_question_that_ends_the_program_gets_a_reason_and_the_next_one_an_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ends(*_: object) -> None:
+        raise SystemExit("as a library may that is called as a program")
+
+    with node_here(tmp_path, {"num_threads": 6}) as node, peer() as other:
+        monkeypatch.setattr(node.memory, "semantic_search", ends)
         for times in range(10):  # more often than there are threads
             answer = other.call("semantic_search", query=f"stool {times}")
             assert (answer.success, answer.message) == (False, "internal error, see the log: SystemExit")
