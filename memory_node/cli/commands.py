@@ -40,6 +40,9 @@ def query(args: argparse.Namespace) -> int:
         arguments = json.loads(args.arguments)
     except json.JSONDecodeError as error:
         raise InvalidArgument("arguments", f"is not JSON: {error}") from None
+    catalogue.tool(args.tool)
+    with closing(Database.open(args.db, read_only=True)):
+        pass  # a wrong name or file is told before the model is loaded, which takes seconds
     embedder = None if args.no_model else local_embedder(DEFAULT_MODEL)
     if embedder is not None:
         embedder.wait(120.0)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import memory_node
-from memory_node.errors import InvalidArgument
+from memory_node.errors import InvalidArgument, MemoryNodeError
 from memory_node.ingest.frames import StaticMounts
 from memory_node.ingest.intake import Intake
 from memory_node.ingest.parameters import Parameters, read
@@ -41,9 +41,13 @@ def replay_bag(bag: str, db: str, config: str, model: str | None) -> dict[str, d
 
     Raises:
         InvalidArgument: the recording or the parameter file cannot be read.
+        MemoryNodeError: rosbags is not installed.
     """
-    from rosbags.highlevel import AnyReader, AnyReaderError
-    from rosbags.typesys import Stores, get_typestore
+    try:
+        from rosbags.highlevel import AnyReader, AnyReaderError
+        from rosbags.typesys import Stores, get_typestore
+    except ModuleNotFoundError as error:
+        raise MemoryNodeError('rosbags, which reads recordings, is not installed: pip install ".[replay]"') from error
 
     store = get_typestore(Stores.ROS2_HUMBLE)
     store.register(_own_types())

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -37,8 +38,7 @@ def encode(model: Any, texts: list[str]) -> NDArray[np.float32]:
 def traced(model: Any) -> Encode | None:
     """Return a function that does what `encode` does with a model, None for one that cannot be traced."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of tracing: what they warn of is tried below
+        with _quietly():
             found = _trace(model)
             differ = [abs(found(texts) - encode(model, texts)).max() for texts in _TRIALS]
     except Exception as error:  # whatever a model may do that cannot be traced
@@ -48,6 +48,22 @@ def traced(model: Any) -> Encode | None:
         log.info("the model is called operation by operation: traced it gives other vectors")
         return None
     return found
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """Without the warnings of tracing, which looks at all that a model has; what they warn of is tried."""
+    loggers = [logging.getLogger(name) for name in ("sentence_transformers", "transformers")]
+    levels = [logger.level for logger in loggers]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            for logger in loggers:
+                logger.setLevel(logging.ERROR)
+            yield
+        finally:
+            for logger, level in zip(loggers, levels, strict=True):
+                logger.setLevel(level)
 
 
 def _trace(model: Any) -> Encode:

@@ -6,12 +6,14 @@ import json
 import random
 import shutil
 import sqlite3
+import sys
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from examples.home_patrol.generate import main as generate
+from memory_node.cli import commands
 from memory_node.cli.main import main
 from memory_node.memory import Memory
 
@@ -118,3 +120,24 @@ def test_what_cannot_be_done_is_one_line_that_names_it(
     told = capsys.readouterr()
     assert named in told.err
     assert (code, told.err.count("\n"), told.out) == (1, 1, "")
+
+
+def test_replay_without_rosbags_says_what_is_missing(
+    world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "rosbags.highlevel", None)
+    config = ROOT / "config" / "memory.yaml"
+    assert main(["replay", str(world), "--db", str(tmp_path / "robot.db"), "--config", str(config), "--no-model"]) == 1
+    told = 'memory replay: rosbags, which reads recordings, is not installed: pip install ".[replay]"\n'
+    assert capsys.readouterr().err == told
+
+
+@pytest.mark.parametrize("name", ["no_such_tool", "locate"])
+def test_a_query_that_cannot_be_answered_loads_no_model(
+    db: Path, name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commands, "local_embedder", pytest.fail)
+    path = db if name == "no_such_tool" else db.with_name("missing.db")
+    assert main(["query", str(path), name]) == 1
+    told = f"no tool {name!r}" if path == db else str(path)
+    assert told in capsys.readouterr().err

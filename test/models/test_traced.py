@@ -48,6 +48,13 @@ def test_a_pass_is_one_operation(embedder: SentenceTransformerEmbedder) -> None:
     assert operations(lambda texts: encode(embedder._model, texts)) > 100
 
 
+def test_tracing_says_nothing_on_a_terminal(
+    embedder: SentenceTransformerEmbedder, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    assert traced(embedder._model) is not None
+    assert capfd.readouterr() == ("", "") and caplog.messages == []
+
+
 def test_a_model_that_goes_other_ways_with_other_texts_is_not_traced(embedder: SentenceTransformerEmbedder) -> None:
     class Moody(type(embedder._model)):  # type: ignore[misc]
         def forward(self, features: Any, **more: Any) -> Any:
