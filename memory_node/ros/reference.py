@@ -74,8 +74,8 @@ def page() -> str:
             "",
             "Any other type is read field by field, and so is a layer that names `fields`; without them the first 16 "
             "that say something are told, and how many more there are. The value is their only number, or the first "
-            "of `fields`; min_change looks at each. The robot's pose comes from the "
-            f"layer `odometry` alone, as {', '.join(f'`{name}`' for name in POSE_TYPES)}; "
+            "of `fields`; min_change looks at each. The robot's pose comes from "
+            f"`odometry.topic` alone, as {', '.join(f'`{name}`' for name in POSE_TYPES)}; "
             "any other layer of such a type only reads what it says.",
             "",
             "## Services",
