@@ -163,9 +163,14 @@ def test_f3_a_paused_simulation_is_not_a_silent_clock(tmp_path: Path) -> None:
 def test_simulated_time_set_to_and_fro_leaves_one_subscription_or_none(tmp_path: Path) -> None:
     with node_here(tmp_path, SCENE) as node, peer() as other:
         clock = other.publisher("/clock", Clock, expect=False)
-        for simulated in (True, False) * 3:
+
+        def set_to(simulated: bool) -> None:
             assert node.set_parameters([Parameter("use_sim_time", value=simulated)])[0].successful
-            assert len(node.get_subscriptions_info_by_topic("/clock")) == simulated
+            # The graph tells of it a little later.
+            wait_until(lambda: len(node.get_subscriptions_info_by_topic("/clock")) == simulated, "one or none")
+
+        for simulated in (True, False) * 3:
+            set_to(simulated)
         assert node.set_parameters([Parameter("use_sim_time", value=True)])[0].successful
 
         def heard() -> bool:
