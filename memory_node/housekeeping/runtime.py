@@ -230,14 +230,8 @@ class JobRunner:
         with self.context.db.read() as conn:
             row = job_table.load(conn, name)
         return JobState(
-            name,
-            state="failed" if row.error else "idle",
-            last_run=row.last_run or 0,
-            scanned=row.scanned,
-            wrote=row.wrote,
-            used_ms=row.used_ms,
-            cursor=_position(row.cursor),
-            error=row.error,
+            name, state="failed" if row.error else "idle", last_run=row.last_run or 0, scanned=row.scanned,
+            wrote=row.wrote, used_ms=row.used_ms, cursor=_position(row.cursor), error=row.error,
         )
 
     def _run(self, job: Job, context: JobContext) -> JobState:

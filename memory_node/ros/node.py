@@ -228,11 +228,11 @@ class MemoryNode(LifecycleNode):
         at = (point.point.x, point.point.y, point.point.z)
         stamp = stamp_ns(point.header.stamp)
         when = self.clock.now_ns() if stamp is None else stamp
-        track = rooms.memory.track
-        pose = track.at(when)
-        transform = rooms.resolver.transform(frame, when, pose, hold=track.max_age)
+        settings, pose = rooms.memory.settings, rooms.memory.track.at(when)
+        # A pose may hold for longer while the robot stands; transforms of tf2 do not.
+        transform = rooms.resolver.transform(frame, when, pose, hold=settings.stale_after)
         if transform is None:
-            mine = rooms.memory.settings.frame
+            mine = settings.frame
             why = rooms.resolver.why_unknown(frame, when, pose)
             raise InvalidArgument(argument, f"frame {frame!r} cannot be transformed to {mine!r}: {why}")
         return transform.apply(at)

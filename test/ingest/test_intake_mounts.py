@@ -20,6 +20,13 @@ TURNED = (0.0, 0.0, 1.0, 1.0)
 """To the left by a quarter."""
 
 
+def wait(bench: Bench, steady: FakeClock, seconds: float) -> None:
+    """Let time pass on both clocks, and what waits be looked at again."""
+    for clock in (bench.clock, steady):
+        clock.advance(seconds)
+    bench.intake.work()
+
+
 def look_of_the_camera(bench: Bench, steady: FakeClock, seconds: float) -> None:
     """A cup two metres before the camera, seen so long after what the clock shows."""
     for clock in (bench.clock, steady):
@@ -72,9 +79,7 @@ def test_a_mounted_sensor_waits_for_the_next_of_poses_that_come_once_a_second() 
     bench = Bench(seen(), resolver=mounts, steady=steady.now_ns)
     bench.drive(10.0)
     look_of_the_camera(bench, steady, 0.5)
-    for clock in (bench.clock, steady):
-        clock.advance(0.5)
-    bench.intake.work()
+    wait(bench, steady, 0.5)
     assert bench.sink.looks == [] and bench.intake.waiting == 1
     bench.drive(10.0, turn=TURNED)
     bench.intake.work()
@@ -83,9 +88,7 @@ def test_a_mounted_sensor_waits_for_the_next_of_poses_that_come_once_a_second() 
     # Half of the quarter was turned by then.
     assert found == [Detection("cup", 0.9, pytest.approx((10.0 + 2.5 * 0.5**0.5, 2.5 * 0.5**0.5, 1.0)))]
     look_of_the_camera(bench, steady, 0.5)
-    for clock in (bench.clock, steady):
-        clock.advance(1.0)
-    bench.intake.work()
+    wait(bench, steady, 1.0)
     assert bench.sink.looks[1][0] == [Detection("cup", 0.9, None)], "none came within frame_timeout"
 
 
@@ -96,9 +99,7 @@ def test_a_mounted_sensor_waits_for_the_next_pose_also_where_the_last_is_fresh()
     bench = Bench(seen(), resolver=mounts, steady=steady.now_ns)
     bench.drive(10.0)
     look_of_the_camera(bench, steady, 0.1)
-    for clock in (bench.clock, steady):
-        clock.advance(0.9)
-    bench.intake.work()
+    wait(bench, steady, 0.9)
     bench.drive(10.0, turn=TURNED)
     bench.intake.work()
     bench.intake.work()

@@ -4,49 +4,30 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from support.fakes import WordEmbedder
 
 from memory_node.config import Settings
-from memory_node.graph import Kind, Node
+from memory_node.graph import Node
 from memory_node.index.projections import Projections
-from memory_node.ingest.embedding import EmbeddingQueue
+from memory_node.ingest.embedding import EmbeddingQueue, wait_until
 from memory_node.memory import Memory
 from memory_node.storage import foreground, meta, nodes, vectors
 from memory_node.storage.database import Database
 from memory_node.storage.foreground import Foreground
 
+Make = Callable[..., Node]
 A_WHILE = 0.1
 """s in which what does not wait would be done many times over."""
-
-
-@pytest.fixture
-def db(tmp_path: Path) -> Iterator[Database]:
-    db = Database.open(tmp_path / "memory.db")
-    yield db
-    db.close()
 
 
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """What gives way waits as long as a question takes."""
     monkeypatch.setattr(foreground, "PATIENCE", 60.0)
-
-
-def comes_true(condition: Callable[[], bool]) -> bool:
-    until = time.monotonic() + 30.0
-    while not condition() and time.monotonic() < until:
-        time.sleep(0.002)
-    return condition()
-
-
-def sentence(text: str) -> Node:
-    return Node(
-        id=0, kind=Kind.OBSERVATION, layer="scene", text=text, text_id=None, stamp=1, last_stamp=1, session_id=1
-    )
 
 
 def test_foreground_counts_nested_questions() -> None:
@@ -95,17 +76,19 @@ def test_a_commit_waits_for_the_question_at_hand_and_takes_along_what_came_meanw
     assert db.revision == before + 1
 
 
-def test_questions_without_a_pause_do_not_keep_a_commit_out(db: Database) -> None:
+def test_questions_without_a_pause_do_not_keep_a_commit_out(db: Database, observation: Make) -> None:
     with db.foreground:
-        assert db.write(lambda tx: nodes.insert_many(tx, [sentence("a red chair")])) == [1]
+        assert db.write(lambda tx: nodes.insert_many(tx, [observation("a red chair")])) == [1]
 
 
-def test_the_indexer_waits_for_the_question_at_hand(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_indexer_waits_for_the_question_at_hand(
+    db: Database, observation: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
     embedder = WordEmbedder(16)
     texts = [f"thing {i}" for i in range(60)]
     monkeypatch.setattr("memory_node.index.vectors.EXACT_BELOW", 50)
     model = db.write(lambda tx: vectors.open_model(tx, embedder.name, embedder.dim))
-    ids = db.write(lambda tx: nodes.insert_many(tx, [sentence(text) for text in texts]))
+    ids = db.write(lambda tx: nodes.insert_many(tx, [observation(text) for text in texts]))
     with db.read() as conn:
         of = {node.id: node.text_id or 0 for node in nodes.fetch(conn, ids)}
     db.write(lambda tx: vectors.add_texts(tx, model.id, [of[id_] for id_ in ids], embedder.embed(texts)))
@@ -114,23 +97,23 @@ def test_the_indexer_waits_for_the_question_at_hand(db: Database, monkeypatch: p
         projections = Projections(db, model, Settings())
         time.sleep(A_WHILE)
         assert projections.tail == 60
-    assert comes_true(lambda: projections.tail == 0)
+    assert wait_until(lambda: projections.tail == 0, 30.0)
     projections.close()
 
 
 def test_texts_wait_for_their_vectors_until_the_question_at_hand_is_answered(
-    db: Database, monkeypatch: pytest.MonkeyPatch
+    db: Database, observation: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     embedder = WordEmbedder(16)
     model = db.write(lambda tx: vectors.open_model(tx, embedder.name, embedder.dim))
-    db.write(lambda tx: nodes.insert_many(tx, [sentence("a red chair")]))
+    db.write(lambda tx: nodes.insert_many(tx, [observation("a red chair")]))
     queue = EmbeddingQueue(db, embedder, lambda text: [text], 8, model, lambda _: None)
     monkeypatch.setattr(foreground, "PATIENCE", 60.0)
     with db.foreground:
         queue.start()
         time.sleep(A_WHILE)
         assert embedder.calls == [] and queue.backlog() == 1
-    assert comes_true(lambda: queue.backlog() == 0)
+    assert wait_until(lambda: queue.backlog() == 0, 30.0)
     assert embedder.calls == [["a red chair"]]
     queue.close()
 
