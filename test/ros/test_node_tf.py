@@ -171,9 +171,13 @@ def test_f23_the_base_is_where_tf2_says_of_which_the_pose_knows_only_the_yaw(tmp
         wait_until(lambda: places(other).get("vase") == pytest.approx((8.0, 0.0)), "pitched by a third of half a turn")
 
 
+@pytest.mark.parametrize("pose_age", [0.0, 600.0])
 @pytest.mark.usefixtures("tf2")
-def test_a_center_takes_the_newest_transform_for_as_long_as_a_pose_holds(tmp_path: Path) -> None:
-    with node_here(tmp_path, PARAMETERS | {"stale_after": 10.0}) as node, peer() as other:
+def test_a_center_takes_the_newest_transform_for_stale_after_however_long_a_pose_holds(
+    tmp_path: Path, pose_age: float
+) -> None:
+    parameters = PARAMETERS | {"stale_after": 10.0, "position_max_age": pose_age}
+    with node_here(tmp_path, parameters) as node, peer() as other:
         now = time.time()
         other.publish("/detections", look("cup", "map", now))
         other.wait_rows(1, "detections")
