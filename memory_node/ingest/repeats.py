@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import product
 
 from memory_node.graph import Node, Position
+from memory_node.ingest.held import HeldRows
 from memory_node.storage.body import LONGEST
 
 MOST = 50_000
-"""Rows that are remembered, 20 to 30 MB of them; what is older is looked up where it is stored."""
+"""Rows that are remembered, 4 MB of them; what is older is looked up where it is stored."""
 LATE = 10 * 1_000_000_000
 """ns: a row is remembered for so much longer than the window, for readings that come late."""
-_WIDER = 1.001  # a cell is a little wider than the radius, so that rounding puts no neighbour two cells away
 
 
 @dataclass(slots=True)
 class Held:
-    """A row that may be repeated: id, layer, text, position (m) or None, stamp (ns) of its last reading."""
+    """A stored row that may be repeated: id, layer, text, position (m) or None, stamp (ns) of its last reading."""
 
     id: int
     layer: str
@@ -40,9 +38,6 @@ class Sought:
     before: int
 
 
-_Cell = tuple[str, str | None, int | None, int | None]
-
-
 class RepeatFolder:
     """Knows the last rows of each layer, text and place. Not thread-safe: the recorder locks.
 
@@ -55,15 +50,17 @@ class RepeatFolder:
 
     def __init__(self, stored: Callable[[Sought], Iterable[Held]]) -> None:
         self._stored = stored
-        self._rows: OrderedDict[int, Held] = OrderedDict()  # the one read last comes last
-        self._cells: dict[_Cell, tuple[Held, ...]] = {}
-        self._width = 1.0
+        self._rows = HeldRows(0.0)
         self._window = 0
         self._first: int | None = None
         self._let_go: dict[str, int] = {}  # by layer, stamp of the newest row that is no longer remembered
 
     def __len__(self) -> int:
         return len(self._rows)
+
+    def nbytes(self) -> int:
+        """Bytes that the remembered rows take."""
+        return self._rows.nbytes()
 
     def find(self, readings: Sequence[Node], radius: float, window_ns: int) -> list[int | None]:
         """Return the id of the row that each reading of one message repeats, None where it is new.
@@ -74,96 +71,66 @@ class RepeatFolder:
             readings: positions in m, or None; unknown places repeat only unknown places.
             radius: m; window_ns: a repeat's stamp lies in [last, last + window].
         """
-        self._settle(radius, window_ns)
-        pairs = sorted(
-            (
-                (apart, index, held.id, held)
-                for index, reading in enumerate(readings)
-                for held in self._candidates(reading)
-                if 0 <= reading.stamp - held.stamp <= window_ns
-                and (apart := _distance(reading.position, held.position)) <= radius
-            ),
-            key=lambda pair: pair[:3],
-        )
+        self._window = window_ns
+        self._rows.regrid(radius)
+        pairs = [
+            (apart, index, id, slot, position)
+            for index, reading in enumerate(readings)
+            for id, slot, position, stamp in self._candidates(reading)
+            if 0 <= reading.stamp - stamp <= window_ns and (apart := _distance(reading.position, position)) <= radius
+        ]
         found: list[int | None] = [None] * len(readings)
         taken: set[int] = set()
-        for _, index, id_, held in pairs:
-            if found[index] is None and id_ not in taken:
-                found[index] = id_
-                taken.add(id_)
-                self._put(Held(id_, held.layer, held.text, held.position, readings[index].stamp))
+        for _, index, id, slot, position in sorted(pairs):
+            if found[index] is None and id not in taken:
+                found[index] = id
+                taken.add(id)
+                self._read_again(readings[index], id, slot, position)
+        if taken:
+            self._let_go_of_old(max(reading.stamp for reading in readings))
         return found
 
     def remember(self, row: Node) -> None:
         """Note a new row as one that later readings may repeat."""
         if self._first is None:
             self._first = row.id
-        self._put(Held(row.id, row.layer, row.text, row.position, row.stamp))
+        self._rows.add(row.id, row.layer, row.text, row.position, row.stamp)
+        self._let_go_of_old(row.stamp)
 
     def forget(self, id: int) -> None:
         """Let no later reading repeat this row: it was refused."""
-        if id in self._rows:
-            self._drop(id)
+        if slot := self._rows.slot_of(id):
+            self._rows.drop(slot)
 
     def clear(self) -> None:
         """Forget everything: after a new session, a change of map, or of the episode."""
-        self._rows.clear()
-        self._cells.clear()
+        self._rows = HeldRows(0.0)
         self._let_go.clear()
         self._first = None
 
-    def _settle(self, radius: float, window_ns: int) -> None:
-        """Take radius and window; another radius is another grid."""
-        self._window = window_ns
-        width = radius * _WIDER or 1.0
-        if width != self._width:
-            self._width = width
-            rows = list(self._rows.values())
-            self._rows.clear()
-            self._cells.clear()
-            for held in rows:
-                self._add(held)
-
-    def _candidates(self, reading: Node) -> list[Held]:
-        layer, text, x, y = self._cell(reading)
-        near: list[_Cell] = [(layer, text, x, y)]
-        if x is not None and y is not None:
-            near = [(layer, text, x + dx, y + dy) for dx, dy in product((-1, 0, 1), repeat=2)]
-        held = [one for cell in near for one in self._cells.get(cell, ())]
+    def _candidates(self, reading: Node) -> list[tuple[int, int, Position | None, int]]:
+        """Id, slot (0: of none), position and last stamp of rows that a reading may repeat."""
+        rows, layer, text = self._rows, reading.layer, reading.text
+        held = [
+            (rows.id(slot), slot, rows.position(slot), rows.stamp(slot))
+            for slot in rows.near(layer, text, reading.position)
+        ]
         let_go = self._let_go.get(layer)
         if let_go is None or let_go < reading.stamp - self._window or self._first is None or text is None:
             return held
+        known = {row[0] for row in held}
         sought = Sought(layer, text, self._first, reading.stamp - self._window, reading.stamp)
-        return held + [one for one in self._stored(sought) if one.id not in self._rows]
+        return held + [(one.id, 0, one.position, one.stamp) for one in self._stored(sought) if one.id not in known]
 
-    def _put(self, held: Held) -> None:
-        if held.id in self._rows:
-            self._drop(held.id)
-        self._add(held)
-        while True:
-            oldest = next(iter(self._rows.values()))
-            if len(self._rows) <= MOST and oldest.stamp >= held.stamp - self._window - LATE:
-                return
-            self._let_go[oldest.layer] = max(oldest.stamp, self._let_go.get(oldest.layer, oldest.stamp))
-            self._drop(oldest.id)
-
-    def _add(self, held: Held) -> None:
-        cell = self._cell(held)
-        self._rows[held.id] = held
-        self._cells[cell] = (*self._cells.get(cell, ()), held)
-
-    def _drop(self, id: int) -> None:
-        held = self._rows.pop(id)
-        cell = self._cell(held)
-        if left := tuple(one for one in self._cells[cell] if one is not held):
-            self._cells[cell] = left
+    def _read_again(self, reading: Node, id: int, slot: int, position: Position | None) -> None:
+        if slot:
+            self._rows.read(slot, reading.stamp)
         else:
-            del self._cells[cell]
+            self._rows.add(id, reading.layer, reading.text, position, reading.stamp)
 
-    def _cell(self, row: Node | Held) -> _Cell:
-        if row.position is None:
-            return row.layer, row.text, None, None
-        return row.layer, row.text, math.floor(row.position[0] / self._width), math.floor(row.position[1] / self._width)
+    def _let_go_of_old(self, now: int) -> None:
+        for layer, stamp in self._rows.let_go(MOST, now - self._window - LATE):
+            self._let_go[layer] = max(stamp, self._let_go.get(layer, stamp))
 
 
 class ReadingFolder:

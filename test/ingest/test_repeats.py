@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -78,9 +79,48 @@ def test_f48_what_is_remembered_is_bounded_by_number_and_by_time(monkeypatch: py
         for text, position in ((f"text {i}", None), ("one", (float(i), 0.0, 0.0))):
             assert find(folder, text, position, 0) is None
             folder.remember(reading(text, position, 0, i))
-    assert len(folder) == 1000 and len(folder._cells) <= 1000
+    assert len(folder) == 1000
+    assert folder.nbytes() < 120 * 1000
     folder.remember(reading("much later", None, 100, 9999))
-    assert len(folder) == 1 and len(folder._cells) == 1
+    assert len(folder) == 1
+
+
+def test_f48_what_a_row_takes_is_bounded_and_room_is_used_again() -> None:
+    folder = RepeatFolder(nothing)
+    seconds = 0.0
+    for i in range(40_000):
+        seconds += 1 / 250
+        folder.remember(reading(f"view {i}", (i * 0.1, 1.0, 0.0), seconds, i + 1))
+        if len(folder) == 10_000:
+            at_first = folder.nbytes()
+        find(folder, "nothing", None, seconds)  # tells the window, 60 s
+    assert at_first < 90 * 10_000
+    assert 17_500 <= len(folder) <= 17_501 and folder.nbytes() < 90 * 17_500
+
+
+def test_many_readings_at_many_places_repeat_what_a_plain_look_at_all_rows_finds() -> None:
+    rng = np.random.default_rng(1)
+    folder = RepeatFolder(nothing)
+    rows: dict[int, tuple[str, Position | None, float]] = {}
+    repeated = 0
+    for i in range(6000):
+        text, seconds, place = f"text {rng.integers(3)}", i / 200, None
+        if rng.random() < 0.9:
+            place = (float(rng.uniform(-20, 20)), float(rng.uniform(-20, 20)), float(rng.choice([0.0, 2.0])))
+        near = [
+            (0.0 if place is None or held is None else math.dist(place, held), id_)
+            for id_, (of, held, last) in rows.items()
+            if of == text and (held is None) == (place is None) and seconds - last <= 20
+        ]
+        apart, expected = min(near, default=(9.0, None))
+        expected = expected if apart <= 0.5 else None
+        assert folder.find([reading(text, place, seconds)], 0.5, 20 * S) == [expected]
+        repeated += expected is not None
+        if expected is None:
+            folder.remember(reading(text, place, seconds, i + 1))
+        id_ = i + 1 if expected is None else expected
+        rows[id_] = (text, place if expected is None else rows[expected][1], seconds)
+    assert 1000 < repeated < 5000 and len(folder) > 1024
 
 
 def test_a_row_that_was_refused_is_not_repeated() -> None:
@@ -90,6 +130,18 @@ def test_a_row_that_was_refused_is_not_repeated() -> None:
     folder.forget(1)
     folder.forget(3)
     assert find(folder, "chair", None, 1) is None and find(folder, "table", None, 1) == 2
+
+
+def test_a_row_read_again_that_was_let_go_of_takes_no_other_of_its_message_away(
+    monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(repeats, "MOST", 2)
+    folder = RepeatFolder(lambda sought: [Held(1, "scene", "a", None, 0)] if sought.text == "a" else [])
+    for id_, text in enumerate("abc", 1):
+        folder.remember(reading(text, None, 0, id_))
+    assert folder.find([reading(text, None, 1) for text in "ab"], 0.5, 60 * S) == [1, 2]
+    assert len(folder) == 2
+    assert find(folder, "a", None, 2) == 1 and find(folder, "b", None, 2) == 2 and find(folder, "c", None, 2) is None
 
 
 def test_another_radius_holds_from_the_next_reading_on() -> None:
