@@ -2,14 +2,36 @@
 
 from __future__ import annotations
 
+import math
+import mmap
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 ALIVE = np.iinfo(np.int32).max
 """Value of `died` of a row that is not dead."""
+
+
+_HUGE = 4 * 1024 * 1024
+"""Bytes from which on an array is worth pages of 2 MB, as NumPy has it."""
+
+
+def room(shape: tuple[int, ...], kind: DTypeLike) -> NDArray[Any]:
+    """Return an array of zeros in pages of its own, each of which takes memory once it is written to.
+
+    They go back to the system with the array. The C library would keep what arrays leave behind as they grow, in holes
+    between what is still used.
+    """
+    dtype = np.dtype(kind)
+    size = math.prod(shape) * dtype.itemsize
+    if not size:
+        return np.empty(shape, dtype=dtype)
+    pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    if size >= _HUGE and hasattr(mmap, "MADV_HUGEPAGE"):
+        pages.madvise(mmap.MADV_HUGEPAGE)
+    return np.frombuffer(pages, dtype=dtype).reshape(shape)
 
 
 class Columns:
@@ -25,7 +47,7 @@ class Columns:
     @classmethod
     def empty(cls, layout: Mapping[str, tuple[str, tuple[int, ...]]], capacity: int) -> Columns:
         """Return a table of a layout: name to dtype and shape of one row."""
-        return cls({name: np.empty((capacity, *shape), dtype=kind) for name, (kind, shape) in layout.items()})
+        return cls({name: room((capacity, *shape), kind) for name, (kind, shape) in layout.items()})
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         return self._arrays[name]
@@ -36,18 +58,23 @@ class Columns:
         return len(self._arrays["died"])
 
     def with_room(self, count: int, wanted: int) -> Columns:
-        """Return self when wanted rows fit, else a copy of the first count rows with half as much room again."""
+        """Return self when wanted rows fit, else a copy of the first count rows with as much room again."""
         if wanted <= self.capacity:
             return self
-        capacity = max(wanted, count + count // 2, 1024)
-        grown = {name: np.empty((capacity, *a.shape[1:]), dtype=a.dtype) for name, a in self._arrays.items()}
-        for name, array in grown.items():
-            array[:count] = self._arrays[name][:count]
-        return Columns(grown)
+        grown = self._like(max(wanted, 2 * count, 1024))
+        grown.copy_from(0, self, 0, count)
+        return grown
 
     def take(self, slots: NDArray[np.int64]) -> Columns:
-        """Return a table of copies of these rows."""
-        return Columns({name: array[slots] for name, array in self._arrays.items()})
+        """Return a table of copies of these rows, with as much room again."""
+        taken = self._like(2 * len(slots))
+        for name, array in self._arrays.items():
+            # NumPy would make a second copy to see first whether all slots are there.
+            np.take(array, slots, axis=0, out=taken[name][: len(slots)], mode="clip")
+        return taken
+
+    def _like(self, capacity: int) -> Columns:
+        return Columns({name: room((capacity, *a.shape[1:]), a.dtype) for name, a in self._arrays.items()})
 
     def put(self, start: int, rows: Mapping[str, Any], count: int) -> None:
         """Write count rows from start on; they are alive."""
@@ -60,6 +87,6 @@ class Columns:
         for name, array in self._arrays.items():
             array[start : start + high - low] = other[name][low:high]
 
-    def nbytes(self) -> int:
-        """Bytes of all arrays, room included."""
-        return sum(array.nbytes for array in self._arrays.values())
+    def nbytes(self, count: int) -> int:
+        """Bytes of the first count rows; room takes none."""
+        return sum(array[:count].nbytes for array in self._arrays.values())

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from memory_node.index import exact
-from memory_node.index.columns import Columns
+from memory_node.index.columns import Columns, room
 
 Slots = NDArray[np.int64]
 
@@ -157,7 +157,7 @@ class VectorTable:
         live = order[alive[order]]
         columns = view.columns.take(live)
         slot_of, first_of = _none(len(view.slot_of)), _none(len(view.first_of))
-        slot_of[columns["id"]] = np.arange(len(live))
+        slot_of[columns["id"][: len(live)]] = np.arange(len(live))
         _link(columns, first_of, 0, len(live))
         indexed = int(alive[: view.indexed].sum())
         self._view = VectorView(columns, len(live), view.version, slot_of, first_of, indexed, view.numbering + 1)
@@ -195,7 +195,9 @@ def _link(columns: Columns, first_of: NDArray[np.int32], start: int, count: int)
 
 
 def _none(count: int) -> NDArray[np.int32]:
-    return np.full(count, -1, dtype=np.int32)
+    slots = room((count,), np.int32)
+    slots.fill(-1)
+    return slots
 
 
 def _with_room(slots: NDArray[np.int32], wanted: int) -> NDArray[np.int32]:

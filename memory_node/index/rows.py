@@ -113,5 +113,5 @@ class RowTable:
 
     def nbytes(self) -> int:
         """Bytes of the arrays, without the R-tree."""
-        return self._view.columns.nbytes() + self._view.base.nbytes()
+        return self._view.columns.nbytes(self._view.count) + self._view.base.nbytes()
 
