@@ -253,7 +253,7 @@ class VectorIndex:
         good[good] = mask[slots[good]]
         if int(good.sum()) < min(k, indexed):
             return None
-        slots = slots[good]
+        slots = slots[good][: k + k // 2]
         if len(self._lost):
             missed = _without(slots, view.slots(self._lost))
             missed = missed[(missed >= 0) & (missed < view.indexed)]
