@@ -12,7 +12,8 @@ from memory_node.errors import ClosedError, StorageError
 
 BUSY_TIMEOUT_MS = 10_000
 WRITER_CACHE_KIB = 4 * 1024
-READER_CACHE_KIB = 2 * 1024  # of each connection; behind it is the page cache of the system
+READER_CACHE_KIB, MORE_READERS_CACHE_KIB = 2 * 1024, 512  # of a connection; behind it is the system's page cache
+ROOMY = 2  # connections to read that have the larger cache, and are lent first
 MOST_READERS = 32  # connections to read; each holds two open files
 PATIENCE = 10.0  # s a thread waits for one of them; then it is lent one more, lest threads wait for each other
 WAL_LIMIT_BYTES = 64 * 1024 * 1024
@@ -53,7 +54,7 @@ def connect_reader(path: Path, immutable: bool = False) -> sqlite3.Connection:
     try:
         conn.execute("PRAGMA query_only = ON")
         conn.execute("PRAGMA temp_store = MEMORY")
-        conn.execute(f"PRAGMA cache_size = -{READER_CACHE_KIB}")
+        conn.execute(f"PRAGMA cache_size = -{MORE_READERS_CACHE_KIB}")
     except BaseException:
         conn.close()
         raise
@@ -73,11 +74,14 @@ def checkpoint(conn: sqlite3.Connection) -> None:
 
 
 class _Reader:
-    """A read connection; depth counts the open blocks of the thread that has it."""
+    """A read connection; depth counts the open blocks of the thread that has it. Roomy: with the larger cache."""
 
-    def __init__(self, conn: sqlite3.Connection) -> None:
+    def __init__(self, conn: sqlite3.Connection, roomy: bool) -> None:
         self.conn = conn
+        self.roomy = roomy
         self.depth = 0
+        if roomy:
+            conn.execute(f"PRAGMA cache_size = -{READER_CACHE_KIB}")
 
 
 class Readers:
@@ -151,12 +155,12 @@ class Readers:
                     if self._closed or len(self._open) > MOST_READERS:
                         self._close(reader)
                     else:
-                        self._idle.append(reader)
+                        self._idle.insert(len(self._idle) if reader.roomy else 0, reader)
                     self._state.notify()
 
     def _connected(self) -> _Reader:
         try:
-            reader = _Reader(self._connect())
+            reader = _Reader(self._connect(), sum(one.roomy for one in self._open) < ROOMY)
         except sqlite3.Error as error:
             raise StorageError(str(error)) from error
         self._open.add(reader)

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,22 @@ def test_any_number_of_threads_share_few_connections(db: Database, monkeypatch: 
     for thread in threads:
         thread.join(60)
     assert faults == [] and most == [4] and len(db._readers) == 4
+
+
+def test_however_many_read_at_once_few_caches_are_large_and_one_who_reads_alone_has_such_a_one(db: Database) -> None:
+    together = threading.Barrier(10)
+
+    def cache_kib() -> int:
+        with db.read() as conn:
+            together.wait(30)
+            return -int(conn.execute("PRAGMA cache_size").fetchone()[0])
+
+    with ThreadPoolExecutor(10) as threads:
+        kib = [future.result() for future in [threads.submit(cache_kib) for _ in range(10)]]
+    assert sorted(kib) == 8 * [512] + 2 * [2048]
+    for _ in range(20):
+        with db.read() as conn:
+            assert conn.execute("PRAGMA cache_size").fetchone() == (-2048,)
 
 
 def test_threads_that_wait_for_each_other_inside_their_blocks_are_lent_more_connections(
