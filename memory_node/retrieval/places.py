@@ -213,9 +213,14 @@ def _distances(evidence: Evidence) -> NDArray[np.float64]:
 def _numbered(distances: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the first point of each cluster (C,), and the number of the cluster that each point belongs to (N,)."""
     points = np.arange(len(distances))
-    firsts = points.copy()
-    # What has nothing within REACH is a cluster of its own, whatever the others are.
-    crowd = np.flatnonzero(np.count_nonzero(distances <= REACH, axis=1) > 1)
+    if not len(points):
+        return points, points
+    near = distances <= REACH
+    firsts = near.argmax(axis=1)
+    # What is near to each other and to nothing else is a cluster, whatever the others are; that is most often all.
+    alike = (near == near[firsts]).all(axis=1)
+    closed = alike & (np.bincount(firsts[alike], minlength=len(near))[firsts] == np.count_nonzero(near, axis=1))
+    crowd = np.flatnonzero(~closed)
     if len(crowd):
         from scipy.cluster.hierarchy import linkage
 
