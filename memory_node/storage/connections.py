@@ -130,33 +130,36 @@ class Readers:
 
     def _enter(self) -> _Reader:
         reader: _Reader | None = getattr(self._local, "reader", None)
-        with self._state:
-            if reader is None:
+        if reader is None:
+            with self._state:
                 self._state.wait_for(self._may_enter, PATIENCE)
-            if self._closed:
-                raise ClosedError("the database is closed")
-            if reader is None:
+                if self._closed:
+                    raise ClosedError("the database is closed")
                 reader = self._local.reader = self._idle.pop() if self._idle else self._connected()
-            reader.depth += 1
+        elif self._closed:
+            raise ClosedError("the database is closed")
+        reader.depth += 1  # of this thread alone
         return reader
 
     def _may_enter(self) -> bool:
         return self._closed or bool(self._idle) or len(self._open) < MOST_READERS
 
     def _leave(self, reader: _Reader) -> None:
+        if reader.depth > 1:
+            reader.depth -= 1
+            return
         try:
-            if reader.depth == 1 and reader.conn.in_transaction:
+            if reader.conn.in_transaction:
                 reader.conn.execute("ROLLBACK")
         finally:
             with self._state:
-                reader.depth -= 1
-                if not reader.depth:
-                    self._local.reader = None
-                    if self._closed or len(self._open) > MOST_READERS:
-                        self._close(reader)
-                    else:
-                        self._idle.insert(len(self._idle) if reader.roomy else 0, reader)
-                    self._state.notify()
+                reader.depth = 0
+                self._local.reader = None
+                if self._closed or len(self._open) > MOST_READERS:
+                    self._close(reader)
+                else:
+                    self._idle.insert(len(self._idle) if reader.roomy else 0, reader)
+                self._state.notify()
 
     def _connected(self) -> _Reader:
         try:

@@ -38,7 +38,22 @@ def ask(
     limit: int,
     plan: Plan | None = None,
     layers: Sequence[str] = (),
-    seen: Findings | None = None,
+) -> tuple[list[Ranked], str]:
+    """Return what `answers_to` does; the embedder is asked for the vector, unless the caller brought it."""
+    if vector is None and query and id_in(query) is None:
+        vector = context.embed_query(query)
+    return answers_to(context, query, vector, resolved, limit, Findings(query), plan, layers)
+
+
+def answers_to(
+    context: ToolContext,
+    query: str,
+    vector: NDArray[np.float32] | None,
+    resolved: Resolved,
+    limit: int,
+    seen: Findings,
+    plan: Plan | None = None,
+    layers: Sequence[str] = (),
 ) -> tuple[list[Ranked], str]:
     """Return ranked answers and the message: what part meaning had in them, see `remark`.
 
@@ -46,18 +61,16 @@ def ask(
 
     Args:
         query: checked words, "" for none; or "#12", which is that row.
-        vector: of the question, when the caller brought it; else the embedder is asked.
-        layers: names of the filter's layers. seen: of this question, filled in.
+        vector: of the question, None where there is none.
+        seen: of this question, filled in. layers: names of the filter's layers.
     """
     covers = int(Kind.GIST) in resolved.kinds and (bool(layers) or resolved.center is not None)
     id_ = id_in(query)
     if id_ is not None:
         row = row_of(context, id_, resolved) or (covers and _gist_of(context, id_, resolved, layers)) or None
         return [_alone(context, row)] if row else [], ""
-    if vector is None and query:
-        vector = context.embed_query(query)
     others = summaries.without_gists(resolved) if covers else resolved
-    asked = Asked(query, vector, others, context.now_ns(), seen or Findings(query))
+    asked = Asked(query, vector, others, context.now_ns(), seen)
     answers: list[Ranked] = []
     if asked.resolved.kinds:
         answers = rank(context.searcher, context.db, context.settings, asked, limit, plan)

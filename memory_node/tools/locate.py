@@ -66,16 +66,22 @@ SAME_PLACE = 2.0
 
 
 @dataclass(frozen=True)
-class _Question:
-    """What is asked: the normalised concept, its vector, filter, from when a cosine is believed, what was found."""
+class Question:
+    """What is asked, with all that is embedded for it: the normalised concept, or the id of a row; and the filter.
+
+    Attributes:
+        least: from when a cosine is believed. seen: what was found. labels: that the concept names, and how well.
+    """
 
     concept: str
-    vector: NDArray[np.float32] | None
+    id: int | None
     resolved: Resolved
+    vector: NDArray[np.float32] | None
     least: Thresholds
     seen: Findings
+    labels: dict[str, float]
 
-    def anywhere(self) -> _Question:
+    def anywhere(self) -> Question:
         """The same without a region."""
         return replace(self, resolved=replace(self.resolved, center=None))
 
@@ -111,7 +117,7 @@ def locate(context: ToolContext, concept: str, filter: Filter | None = None) -> 
     asked = checked_query(concept, "concept")
     if not naming.concept_of(asked):
         raise InvalidArgument("concept", "must not be blank")
-    found = find(context, asked, context.resolve(filter, KINDS), whole=True)
+    found = find(context, understand(context, asked, context.resolve(filter, KINDS)), whole=True)
     return LocateResult(
         message=found.message,
         text=_text(context, asked, found) + (f" ({found.message})" if found.message else ""),
@@ -121,38 +127,39 @@ def locate(context: ToolContext, concept: str, filter: Filter | None = None) -> 
     )
 
 
-def find(
-    context: ToolContext,
-    asked: str,
-    resolved: Resolved,
-    seen: Findings | None = None,
-    whole: bool = False,
-) -> Located:
+def understand(context: ToolContext, asked: str, resolved: Resolved, seen: Findings | None = None) -> Question:
+    """Return what is asked: checked, with a concept in it. Not inside a read, as it may wait for the embedder.
+
+    Args:
+        seen: what was found already of a question.
+    """
+    name, id_, model = naming.concept_of(asked), id_in(asked), context.searcher.model
+    least = thresholds.of_model(model.name if model else None, context.settings.locate_threshold)
+    vector = context.embed_query(name) if id_ is None else None
+    named = id_ is None and int(Kind.ENTITY) in resolved.kinds
+    labels = _fits(context, name, vector, least.label) if named else {}
+    return Question(name, id_, resolved, vector, least, seen if seen and seen.query == name else Findings(name), labels)
+
+
+def find(context: ToolContext, question: Question, whole: bool = False) -> Located:
     """Return the places of something as `locate` tells them.
 
     Args:
-        asked: checked, with a concept in it. seen: what was found already of a question.
         whole: with message, and more counted, which cost something.
     """
-    name = naming.concept_of(asked)
-    id_, until = id_in(asked), context.until(resolved)
-    if id_ is not None:
-        return _by_id(context, row_of(context, id_, resolved), until)
-    vector = context.embed_query(name)
-    model = context.searcher.model
-    least = thresholds.of_model(model.name if model else None, context.settings.locate_threshold)
-    question = _Question(name, vector, resolved, least, seen if seen and seen.query == name else Findings(name))
-    labels = _fits(context, question)
+    until = context.until(question.resolved)
+    if question.id is not None:
+        return _by_id(context, row_of(context, question.id, question.resolved), until)
     with context.db.read() as conn:
-        things = _things(context, conn, question, labels)
+        things = _things(context, conn, question)
         # What was seen in a region and is known to be outside by now is not in the region.
-        known = things if resolved.center is None else _things(context, conn, question.anywhere(), labels)
+        known = things if question.resolved.center is None else _things(context, conn, question.anywhere())
         clusters = places.clusters(_texts(context, conn, question, known))
         spoken = _elsewhere(clusters, things)
         halflife = context.settings.recency_halflife
         read, fits = _read(conn, things, clusters.last_seen[spoken], halflife, until)
         more = _more(conn, things) if whole else 0
-        message = remark(context, vector, []) if whole else ""
+        message = remark(context, question.vector, []) if whole else ""
     sure = [one for one in read if not one.tentative or one.confidence >= FADED]
     named = [place for one in sure for place in _places(one, fits[one.id])]
     best = _best(named, clusters, spoken, halflife)
@@ -192,27 +199,23 @@ def _located(
     )
 
 
-def _fits(context: ToolContext, question: _Question) -> dict[str, float]:
+def _fits(context: ToolContext, concept: str, vector: NDArray[np.float32] | None, least: float) -> dict[str, float]:
     """Labels of entities that the concept names, and how well; nothing is read while names are embedded."""
-    if int(Kind.ENTITY) not in question.resolved.kinds:
-        return {}
-    concept = question.concept
     with context.db.read() as conn:
         said = {label: naming.fit_of_words(concept, label) for label in entities.labels(conn)}
         unsaid = [label for label, fit in said.items() if fit is None]
         # Of a name that the vocabulary lacks all labels are compared: those nearest are looked at more closely.
         compared = unsaid if concepts.things(concept) else said
-        plain = naming.cosines(conn, context.searcher.model, question.vector, compared) if unsaid else {}
+        plain = naming.cosines(conn, context.searcher.model, vector, compared) if unsaid else {}
     cosines = naming.sharpened(context.embed_names, concept, plain)
-    least = question.least.label
     fits = {label: naming.fit_of_meaning(concept, label, cosines.get(label), least) for label in unsaid}
     return {label: fit for label, fit in {**said, **fits}.items() if fit}
 
 
-def _things(context: ToolContext, conn: sqlite3.Connection, question: _Question, labels: dict[str, float]) -> Things:
+def _things(context: ToolContext, conn: sqlite3.Connection, question: Question) -> Things:
     """Entities of the labels that name the concept and whose place is known."""
     kinds = tuple({int(Kind.ENTITY)} & set(question.resolved.kinds))
-    fits = {text_id: labels[label] for label, text_id in texts.ids_of(conn, labels).items()}
+    fits = {text_id: question.labels[label] for label, text_id in texts.ids_of(conn, question.labels).items()}
     things = context.searcher.things(replace(question.resolved, kinds=kinds), fits)
     return things.as_of(conn, context.until(question.resolved)).placed()
 
@@ -247,9 +250,7 @@ def _more(conn: sqlite3.Connection, things: Things) -> int:
     return max(0, len(things) - BEST - doubted)
 
 
-def _best(
-    named: Sequence[Scored], clusters: Clusters, spoken: NDArray[np.int64], halflife: float
-) -> list[Scored]:
+def _best(named: Sequence[Scored], clusters: Clusters, spoken: NDArray[np.int64], halflife: float) -> list[Scored]:
     """The BEST of the places of entities and of those that texts speak of; more of the latter are not made."""
     last_seen = clusters.last_seen[spoken]
     newest = max([scored.place.last_seen for scored in named] + [int(last_seen.max(initial=0))])
@@ -275,7 +276,7 @@ def _places(entity: Entity, fit: float) -> list[Scored]:
     return [scored, *(Scored(place, "earlier") for place in earlier)]
 
 
-def _texts(context: ToolContext, conn: sqlite3.Connection, question: _Question, known: Things) -> Evidence:
+def _texts(context: ToolContext, conn: sqlite3.Connection, question: Question, known: Things) -> Evidence:
     """Evidence of observations and gists that speak of the concept; sightings of the entities at hand are no more."""
     kinds = tuple(kind for kind in question.resolved.kinds if kind in (int(Kind.OBSERVATION), int(Kind.GIST)))
     if not kinds:
@@ -302,9 +303,7 @@ def _texts(context: ToolContext, conn: sqlite3.Connection, question: _Question, 
     return Evidence.of_rows(rows, np.array([judged[one] for one in said], dtype=np.float64))
 
 
-def _meant(
-    conn: sqlite3.Connection, model: Model | None, question: _Question, words: str, hits: list[Hit]
-) -> list[Hit]:
+def _meant(conn: sqlite3.Connection, model: Model | None, question: Question, words: str, hits: list[Hit]) -> list[Hit]:
     """Those of the texts with another name of the thing that mean the thing, as far as their cosine tells.
 
     A tree has a trunk, and a window may have shades: words of several meanings need as much as a text without them.
@@ -321,7 +320,7 @@ def _meant(
 
 
 def _alike(
-    context: ToolContext, conn: sqlite3.Connection, question: _Question, resolved: Resolved
+    context: ToolContext, conn: sqlite3.Connection, question: Question, resolved: Resolved
 ) -> list[tuple[Hit, float]]:
     """Texts near enough to the concept, by meaning alone or with the words they share, and how relevant they are.
 
@@ -352,7 +351,7 @@ def _least_alike(weight: float, least: float) -> float:
     return alike if alike > 0.0 else -1.0  # what is less alike than 0 counts as 0
 
 
-def _judged(question: _Question, text: str, relevance: float) -> float:
+def _judged(question: Question, text: str, relevance: float) -> float:
     """Relevance of a text; one of few words is a label and is judged as those of entities are."""
     if len(text.split(maxsplit=SHORT)) > SHORT:
         return relevance

@@ -19,10 +19,10 @@ from memory_node.storage.seen import as_of
 from memory_node.tools import matches as as_matches
 from memory_node.tools import summaries as as_summaries
 from memory_node.tools.arguments import checked_limit, checked_query
-from memory_node.tools.asking import ask
+from memory_node.tools.asking import answers_to
 from memory_node.tools.by_now import gists_by_now, matches_by_now
 from memory_node.tools.context import ToolContext
-from memory_node.tools.locate import ALL, ALTERNATIVES, NAMES, SAME_PLACE, SHORT, Located
+from memory_node.tools.locate import ALL, ALTERNATIVES, NAMES, SAME_PLACE, SHORT, Located, understand
 from memory_node.tools.locate import find as find_places
 from memory_node.tools.results import Match, RecallResult
 from memory_node.tools.wording import LONGEST, Wording, shortened
@@ -116,9 +116,11 @@ def recall(context: ToolContext, query: str, limit: int = 0, filter: Filter | No
     resolved = context.resolve(filter, KINDS)
     layers = filter.layers if filter else ()
     seen = Findings(query)
-    answers, message = ask(context, query, None, resolved, 3 * limit, layers=layers, seen=seen)
-    place = find_places(context, query, resolved, seen)
-    with context.db.read() as conn:
+    question = understand(context, query, resolved, seen)
+    vector = context.embed_query(query) if question.id is None else None
+    with context.db.read() as conn:  # one for all, so that what is told is of one state
+        answers, message = answers_to(context, query, vector, resolved, 3 * limit, seen, layers=layers)
+        place = find_places(context, question)
         found = _found(context, conn, query, answers, place, _Asked(resolved, tuple(layers), limit))
     told: tuple[Match | Gist | Entity, ...] = (*found.matches, *found.gists, *found.entities)
     context.note_recall(one.id for one in told)

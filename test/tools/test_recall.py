@@ -6,12 +6,15 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from entities.scene import open_memory, show
 from golden_texts import assert_golden
+from numpy.typing import NDArray
 from support.fakes import SECOND, FakeClock, WordEmbedder
 
 from memory_node.graph import EVENTS_LAYER, Detection, Filter
+from memory_node.ingest.embedding import wait_until
 from memory_node.memory import Memory
 from memory_node.tools.locate import SAME_PLACE
 
@@ -345,3 +348,33 @@ def test_a_question_is_embedded_once(tmp_path: Path) -> None:
         asked = [text for call in embedder.calls for text in call if "zebra" in text]  # others are names of things
         name = "zebra with green stripes"
         assert sorted(asked) == [f"a photo of a {name}", f"a {name}", name]
+
+
+@pytest.mark.parametrize("answers", [True, False])
+def test_what_is_told_is_of_one_state_and_nothing_is_read_while_the_embedder_is_waited_for(
+    tmp_path: Path, answers: bool
+) -> None:
+    done: list[str] = []
+
+    class Noted(WordEmbedder):
+        def embed(self, texts: list[str]) -> NDArray[np.float32]:
+            if any("red" in text for text in texts):
+                done.append("EMBED")
+                if not answers:
+                    raise RuntimeError("no answer")
+            return super().embed(texts)
+
+    embedder = Noted(dim=32)
+    with Memory.open(tmp_path / "robot.db", embedder=embedder, clock=FakeClock()) as memory:
+        memory.record_detections([Detection("cup", 0.9, (1.0, 0.0, 0.5))], pose=(0.0, 0.0, 0.0, 0.0))
+        ready(memory)
+        # Then the names of things are embedded ahead, for which another thread reads.
+        assert wait_until(lambda: any("a photo of a cup" in call for call in embedder.calls), 20.0)
+        with memory._rooms.db.read() as conn:  # which this thread gets again
+            conn.set_trace_callback(lambda sql: done.append(sql.split()[0]))
+        assert [cup.name for cup in memory.recall("red cup").entities] == ["cup"]
+        conn.set_trace_callback(None)
+    steps = [one for one in done if one in ("BEGIN", "ROLLBACK", "EMBED")]
+    assert "EMBED" in steps and steps[-2:] == ["BEGIN", "ROLLBACK"]
+    assert steps.count("BEGIN") == 3  # the filter, the names of things, all that is told
+    assert all(steps[at + 1] == "ROLLBACK" for at, one in enumerate(steps) if one == "BEGIN")
