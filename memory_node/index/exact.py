@@ -31,15 +31,6 @@ def restore(matrix: NDArray[np.int16], scales: NDArray[np.float32]) -> NDArray[n
     return matrix.astype(np.float32) * scales[:, None]
 
 
-def coarse(vectors: NDArray[np.float32]) -> NDArray[np.int8]:
-    """Vectors (…, D) in 8 bit, each with its largest component at 127: what they are alike by the cosine stays.
-
-    Of 384 dimensions it is off by some 1e-3, which is good enough to choose candidates.
-    """
-    largest = np.abs(vectors).max(axis=-1, keepdims=True)
-    return np.rint(vectors * (127.0 / np.where(largest > 0.0, largest, 1.0))).astype(np.int8)
-
-
 def normalise(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return float32 vectors of unit length along the last axis; a zero vector stays zero."""
     vectors = np.asarray(vectors, dtype=np.float32)

@@ -49,10 +49,6 @@ class VectorView:
         found[known] = np.where(self.columns["died"][found[known]] > self.version, found[known], -1)
         return found
 
-    def inside(self) -> Slots:
-        """Slots in the graph that are not dead."""
-        return np.flatnonzero(self.alive()[: self.indexed])
-
     def of_texts(self, texts: NDArray[np.int64]) -> Slots:
         """Slots of the vectors of texts (ids, none twice), ascending."""
         found = []

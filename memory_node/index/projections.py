@@ -40,7 +40,7 @@ class Projections:
     Args:
         db: the truth. The caller makes `catch_up` its listener; a read-only handle calls `follow` before each query.
         model: whose vectors rank; None until one is known, see `use_model`.
-        settings: those of HNSW.
+        settings: those of hnswlib.
 
     Attributes:
         rows, vectors: see RowTable and VectorIndex. model: as given.

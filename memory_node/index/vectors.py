@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from memory_node.index import aside, cachefile, exact
-from memory_node.index.effort import SCAN, WIDER, choose_ef, lost
+from memory_node.index.effort import SCAN, choose_ef, lost
 from memory_node.index.hnsw import Graph
 from memory_node.index.matrix import Slots, VectorTable, VectorView
 
@@ -28,11 +27,9 @@ EXACT_BELOW = 4096
 
 CHUNK = 8  # vectors a turn of the indexer inserts; some 2 ms, the longest that a search waits for it
 
-DEAD_MOST = 0.5  # dead vectors in the graph for each that lives, above which it is built anew
-
 LOST_MOST = 0.01  # share of vectors that the graph may lose before it is not used any more
 
-_READ = 4096  # vectors of a saved graph that are compared at once
+SAME = 0.9999  # cosine; a vector comes back as it was, but for rounding
 
 # Microseconds on 2 cores, 384 dimensions: one of HNSW's candidates, a row gathered, a row scanned in place.
 GRAPH_COST, GATHER_COST, SCAN_COST = 2.0, 0.8, 0.12
@@ -64,7 +61,7 @@ class VectorIndex:
 
     Args:
         dim: dimensions; 0 for a memory without a model, which never holds a vector.
-        links, ef_construction, ef_search: of HNSW; ef_search is raised where a measurement of recall asks for it.
+        links, ef_construction, ef_search: of hnswlib; ef_search is raised where a measurement of recall asks for it.
     """
 
     def __init__(self, dim: int, links: int = 16, ef_construction: int = 200, ef_search: int = 50) -> None:
@@ -72,11 +69,8 @@ class VectorIndex:
         self.dim = dim
         self._links, self._ef_construction, self._ef_least = links, ef_construction, ef_search
         self._graph: Graph | None = None
-        self._changing = threading.Lock()  # which graph it is
-        self._next: tuple[Graph, NDArray[np.int64]] | None = None  # that takes its place, and ids it still lacks
         self._ef = SCAN  # until recall was measured
         self._measured = 0  # how many were in the graph then
-        self._since = 0  # how many were inserted since
         self._lost = _NONE  # ids of those the graph does not find, searched exactly for ever
         self.unsaved = 0
 
@@ -97,16 +91,20 @@ class VectorIndex:
 
     @property
     def settled(self) -> bool:
-        """Whether nothing waits for the graph, and its recall was measured since it changed."""
+        """Whether nothing waits for the graph, and its recall was measured since it grew."""
         graph = self._graph
-        return not self.waiting and (graph is None or not self._measure_due(pending=False))
+        return not self.waiting and (graph is None or not self._measure_due(graph, pending=False))
 
     @property
     def state(self) -> dict[str, int]:
-        """Figures for the status: vectors, in the graph, dead ones there, candidates while searching (0: scans)."""
-        graph, inside = self._graph, len(self.view.inside()) if self._graph else 0
-        dead = len(graph) - inside if graph else 0
-        return {"vectors": len(self), "in_graph": inside, "deleted": dead, "ef": self._ef}
+        """Figures for the status: vectors, in the graph, deleted there, candidates while searching (0: scans)."""
+        graph = self._graph
+        return {
+            "vectors": len(self),
+            "in_graph": len(graph) if graph else 0,
+            "deleted": graph.deleted if graph else 0,
+            "ef": self._ef,
+        }
 
     def apply(
         self,
@@ -121,6 +119,8 @@ class VectorIndex:
         if complete:
             self._forget_graph()
         self.table.apply(ids, texts, nodes, vectors, removed, complete)
+        if self._graph is not None:
+            self._graph.delete(np.asarray(removed, dtype=np.int64))
 
     def search(
         self, vector: NDArray[np.float32], k: int, allowed: Slots | None = None
@@ -164,20 +164,16 @@ class VectorIndex:
         view = self.view
         live = int(view.alive().sum())
         graph = self._graph
-        if graph is not None and live < EXACT_BELOW // 2:
-            self._forget_graph()
-            self.table.set_indexed(_NONE)
+        if graph is not None and (live < EXACT_BELOW // 2 or graph.deleted > 2 * live):
+            self._drop_graph()
             return True
         if graph is None:
             if live < EXACT_BELOW:
                 return False
-            graph = self._graph = self._fresh()
-        inside = len(view.inside())
+            graph = self._graph = Graph(self.dim, self._links, self._ef_construction)
         pending = view.indexed < view.count
-        if self._next is not None or len(graph) - inside > DEAD_MOST * inside:
-            self._renew(graph, view)
-        elif self._measure_due(pending):
-            self._take(graph, graph, view)
+        if self._measure_due(graph, pending):
+            self._measure(graph, view)
         elif pending:
             self._insert(graph, view)
         else:
@@ -202,7 +198,7 @@ class VectorIndex:
     def load(self, path: Path, watermark: Any) -> str:
         """Take the graph from path for the vectors that are here already; return why not, or "" when all is well.
 
-        Vectors that the file lacks are searched exactly until they are inserted.
+        Vectors that the file lacks are searched exactly until they are inserted, those it has too many are deleted.
         """
         try:
             header, arrays = cachefile.read(path)
@@ -213,52 +209,57 @@ class VectorIndex:
         if header["dim"] != self.dim or header["watermark"] != watermark:
             return "belongs to another database or model"
         view = self.view
-        graph = self._fresh()
-        graph.restore(arrays["graph"])
-        inside = graph.labels()
-        inside = inside[view.slots(inside) >= 0]
-        if not _same(view, graph, inside):
+        if not _same(view, Graph.saved_vectors(header["graph"], arrays)):
             return "holds other vectors"
-        self.table.set_indexed(inside)
+        graph = Graph(self.dim, self._links, self._ef_construction)
+        graph.restore(header["graph"], arrays)
+        inside = graph.labels()
+        dead = np.setdiff1d(arrays["label_lookup_external"].astype(np.int64), inside)
+        if (view.slots(dead) >= 0).any():
+            return "has deleted vectors that are here"
+        ours = view.slots(inside) >= 0
+        graph.delete(inside[~ours])
+        self.table.set_indexed(inside[ours])
         self._lost = np.array(header["lost"], dtype=np.int64)
-        self._graph, self._ef = graph, header["ef"]
-        self._measured, self._since = header["measured"], header["since"]
+        self._graph, self._ef, self._measured = graph, header["ef"], header["measured"]
         return ""
 
     def _write(self, graph: Graph, path: Path, watermark: Any) -> None:
-        header = {"watermark": watermark, "dim": self.dim, "ef": self._ef, "lost": self._lost.tolist()}
-        header |= {"measured": self._measured, "since": self._since}
-        cachefile.write(path, header, {"graph": graph.state()})
+        values, arrays = graph.state()
+        header = {"watermark": watermark, "dim": self.dim, "ef": self._ef, "measured": self._measured}
+        header.update(graph=values, lost=self._lost.tolist())
+        cachefile.write(path, header, arrays)
 
     def _by_graph(
         self, view: VectorView, query: NDArray[np.float32], k: int, allowed: Slots | None, candidates: int
     ) -> Found | None:
-        """Search the graph for so many that enough live and pass, and the rest exactly; None: that is no good way."""
+        """Search the graph for so many that enough pass, and the rest exactly; None when that is no good way."""
         graph, ef = self._graph, self._ef
         inside = view.alive()[: view.indexed] if allowed is None else allowed < view.indexed
         indexed = int(np.count_nonzero(inside))
         if graph is None or ef == SCAN or not indexed:
             return None
         tail = view.count - view.indexed
-        wanted = int(np.ceil(WIDER * k * len(graph) / indexed))
+        wanted = int(np.ceil(2 * k * view.indexed / indexed))
         ef = max(ef, wanted)
         if GRAPH_COST * ef + SCAN_COST * tail > min(GATHER_COST * candidates, SCAN_COST * view.count):
             return None
-        labels = graph.search(query, wanted, ef)
-        if labels is None:
+        answer = graph.search(query, wanted, ef)
+        if answer is None:
             return None
         mask = _mask(view, allowed)
-        slots = view.slots(labels)
+        slots = view.slots(answer[0])
         good = (slots >= 0) & (slots < view.indexed)
         good[good] = mask[slots[good]]
         if int(good.sum()) < min(k, indexed):
             return None
-        slots = slots[good][: k + k // 2]
+        slots, similarities = slots[good], answer[1][good]
         if len(self._lost):
             missed = _without(slots, view.slots(self._lost))
             missed = missed[(missed >= 0) & (missed < view.indexed)]
-            slots = np.concatenate([slots, missed[mask[missed]]])
-        similarities = view.scores(query, slots)
+            missed = missed[mask[missed]]
+            slots = np.concatenate([slots, missed])
+            similarities = np.concatenate([similarities, view.scores(query, missed)])
         if tail:
             late = np.where(mask[view.indexed :], view.scan(query, view.indexed), -np.inf)
             best = exact.top(late, k)
@@ -277,44 +278,26 @@ class VectorIndex:
             self._lost = np.union1d(self._lost, lost(graph, view, slots, self._ef))
         self.table.advance(view, end)
         self.unsaved += len(ids)
-        self._since += len(ids)
+        # What was removed after `view` was taken was not in the graph yet when `apply` looked.
+        graph.delete(ids[self.view.slots(ids) < 0])
 
-    def _renew(self, graph: Graph, view: VectorView) -> None:
-        """Insert a few into the graph that is to take the place of one with many dead, which serves until then."""
-        inside = view.columns["id"][view.inside()]
-        fresh, lacking = self._next or (self._fresh(), inside)
-        slots = view.slots(lacking[:CHUNK])
-        slots = slots[slots >= 0]
-        fresh.add(view.columns["id"][slots], exact.normalise(view.vectors(slots)))
-        lacking = lacking[CHUNK:] if len(lacking) > CHUNK else np.setdiff1d(inside, fresh.labels())
-        self._next = fresh, lacking
-        if not len(lacking):
-            self._take(graph, fresh, view)
+    def _measure_due(self, graph: Graph, pending: bool) -> bool:
+        return len(graph) >= max(EXACT_BELOW // 2, self._measured * (2 if pending else 1.25))
 
-    def _measure_due(self, pending: bool) -> bool:
-        return self._since >= (self._measured * (1.0 if pending else 0.25) or EXACT_BELOW // 2)
-
-    def _take(self, before: Graph, graph: Graph, view: VectorView) -> None:
-        """Measure the recall of a graph and search it from now on, if none but `before` was meanwhile."""
+    def _measure(self, graph: Graph, view: VectorView) -> None:
         ef = choose_ef(graph, view, self._ef_least)
-        inside = view.inside()
+        inside = np.flatnonzero(view.alive()[: view.indexed])
         missed = lost(graph, view, inside, ef) if ef != SCAN else _NONE
-        with self._changing:
-            if self._graph is not before:
-                return
-            self._lost, self._ef = missed, ef if len(missed) <= LOST_MOST * len(inside) else SCAN
-            self._graph, self._next = graph, None
-            self._measured, self._since = len(inside), 0
-            self.unsaved += len(graph) if graph is not before else 0
+        self._lost, self._ef = missed, ef if len(missed) <= LOST_MOST * len(inside) else SCAN
+        self._measured = len(graph)
         logger.debug("recall measured over %d vectors: ef %d (0: exact scan)", self._measured, self._ef)
 
-    def _forget_graph(self) -> None:
-        with self._changing:
-            self._graph, self._next, self._ef, self._lost = None, None, SCAN, _NONE
-            self._measured = self._since = 0
+    def _drop_graph(self) -> None:
+        self._forget_graph()
+        self.table.set_indexed(_NONE)
 
-    def _fresh(self) -> Graph:
-        return Graph(self.dim, self._links, self._ef_construction)
+    def _forget_graph(self) -> None:
+        self._graph, self._ef, self._measured, self._lost = None, SCAN, 0, _NONE
 
     def _owner(self, ids: Sequence[int] | NDArray[np.int64], column: str) -> NDArray[np.int64]:
         view = self.view
@@ -328,12 +311,13 @@ def _without(known: Slots, slots: Slots) -> Slots:
     return np.array([slot for slot in slots.tolist() if slot not in among], dtype=np.int64)
 
 
-def _same(view: VectorView, graph: Graph, labels: NDArray[np.int64]) -> bool:
-    """Whether the vectors of a saved graph are those of the table but for rounding: it may be of another future."""
-    for start in range(0, len(labels), _READ):
-        some = labels[start : start + _READ]
-        ours = exact.coarse(view.vectors(view.slots(some)))
-        if np.abs(ours.astype(np.int16) - graph.vectors(some)).max() > 1:
+def _same(view: VectorView, saved: Iterable[tuple[NDArray[np.int64], NDArray[np.float32]]]) -> bool:
+    """Whether the vectors of a saved graph are those of the table, every one: it may be of another future."""
+    for labels, vectors in saved:
+        slots = view.slots(labels)
+        ours = slots >= 0
+        cosines = np.einsum("ij,ij->i", vectors[ours], view.vectors(slots[ours]))
+        if float(cosines.min(initial=1.0)) < SAME:
             return False
     return True
 

@@ -1,4 +1,4 @@
-"""The vector index against plain NumPy, and the faults that graphs have."""
+"""The vector index against plain NumPy, and hnswlib's faults."""
 
 from __future__ import annotations
 
@@ -98,10 +98,10 @@ def test_f26_more_asked_than_there_are(small_graphs: None) -> None:
     remove(index, np.arange(1, 401))
     assert sorted(index.search(data[0], 500)[0].tolist()) == list(range(401, 501))
     graph = Graph(DIM, 16, 200)
-    assert graph.search(data[0], 5, 50) is not None and not len(graph)
     graph.add(np.arange(1, 11), data[:10])
-    answer = graph.search(data[0], 1000, 50)
-    assert answer is not None and sorted(answer.tolist()) == list(range(1, 11))
+    graph.delete(np.arange(1, 9))
+    answer = graph.search(data[0], 10, 50)
+    assert answer is not None and sorted(answer[0].tolist()) == [9, 10]
 
 
 def test_f27_other_scenes_are_found_behind_five_thousand_alike(small_graphs: None) -> None:
@@ -116,7 +116,7 @@ def test_f27_other_scenes_are_found_behind_five_thousand_alike(small_graphs: Non
     assert len(index.search(parked[0], 10)[0]) == 10
 
 
-def test_f28_it_grows_by_itself_and_sheds_what_is_dead(small_graphs: None, tmp_path: Path) -> None:
+def test_f28_it_grows_by_itself_and_uses_places_again(small_graphs: None, tmp_path: Path) -> None:
     """F28: growth past every limit, churn, and both again after a reload."""
     rng = np.random.default_rng(3)
     data = unit(rng, 1000)
@@ -136,43 +136,8 @@ def test_f28_it_grows_by_itself_and_sheds_what_is_dead(small_graphs: None, tmp_p
             assert again.load(tmp_path / "graph", "mark") == ""
             index = again
         assert len(index) == index.state["in_graph"] == 1000
-        assert index.state["deleted"] <= 500
+    assert index._graph is not None and index._graph._index.element_count <= 1500 + 32
     assert recall(index, np.arange(first, first + 1000), data, unit(rng, 50)) >= 0.98
-
-
-def test_a_graph_with_many_dead_serves_until_its_successor_is_there(small_graphs: None) -> None:
-    rng = np.random.default_rng(12)
-    data = unit(rng, 2000)
-    index = filled(data)
-    drain(index)
-    remove(index, np.arange(1, 1001))
-    graph, ids, queries = index._graph, np.arange(1001, 2001), data[1100:1140]
-    add(index, np.arange(2001, 2101), unit(rng, 100))
-    remove(index, np.arange(2001, 2101))
-    for _ in range(50):
-        assert index.index_some() and index._graph is graph
-    assert index.state["deleted"] == 1000
-    remove(index, np.arange(1001, 1011))
-    assert recall(index, ids[10:], data[1010:], queries) >= 0.98
-    drain(index)
-    assert index._graph is not graph and (index.state["in_graph"], index.state["deleted"]) == (990, 10)
-    assert recall(index, ids[10:], data[1010:], queries) >= 0.98
-
-
-def test_the_living_are_found_among_the_dead_that_are_like_them(small_graphs: None) -> None:
-    """A text that is archived and comes again, over and over: each time its vector has another id."""
-    rng = np.random.default_rng(13)
-    data = unit(rng, 1000)
-    index = filled(data)
-    drain(index)
-    last = 1
-    for turn in range(300):
-        remove(index, np.array([last]))
-        last = 1001 + turn
-        add(index, np.array([last]), data[:1])
-        drain(index)
-        assert index.search(data[0], 1)[0].tolist() == [last]
-    assert index.state["deleted"] == 300 and len(index) == 1000
 
 
 def test_f29_search_beside_insertion_removal_and_saving(small_graphs: None, tmp_path: Path) -> None:
@@ -338,7 +303,7 @@ def test_f31_a_graph_older_or_newer_than_the_vectors_is_made_to_fit(saved: tuple
     assert index.state["in_graph"] == len(index) == 760
 
 
-def test_f31_what_was_removed_and_a_restored_backup_holds_is_found(
+def test_f31_a_graph_that_has_deleted_what_a_restored_backup_holds_is_refused(
     small_graphs: None, tmp_path: Path
 ) -> None:
     data = unit(np.random.default_rng(10), 800)
@@ -347,8 +312,9 @@ def test_f31_what_was_removed_and_a_restored_backup_holds_is_found(
     remove(newer, np.arange(1, 101))
     newer.save(tmp_path / "graph", ["a"])
     index = filled(data)
-    assert index.load(tmp_path / "graph", ["a"]) == ""
-    assert (index.state["in_graph"], index.waiting) == (800, 0) and index.search(data[50], 1)[0].tolist() == [51]
+    assert index.load(tmp_path / "graph", ["a"]) != ""
+    drain(index)
+    assert index.state["in_graph"] == 800 and index.search(data[50], 1)[0].tolist() == [51]
 
 
 @pytest.mark.parametrize("damage", ["empty", "cut", "random", "flipped", "header", "folder"])

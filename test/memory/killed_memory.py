@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import sys
 
-import rtree.index  # noqa: F401  (paid for once, before the forks)
+import hnswlib  # noqa: F401  (paid for once, before the forks)
+import rtree.index  # noqa: F401
 from support.fakes import FakeClock, WordEmbedder
 
-import memory_node.index.library  # noqa: F401
 from memory_node.index import vectors
 from memory_node.memory import Memory
 

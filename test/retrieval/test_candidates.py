@@ -13,7 +13,6 @@ from support.fakes import FakeClock, WordEmbedder
 from memory_node.config import Settings
 from memory_node.graph import Kind
 from memory_node.index import vectors as index_vectors
-from memory_node.index.hnsw import Graph
 from memory_node.memory import Memory
 from memory_node.retrieval.candidates import Asked
 from memory_node.retrieval.filters import Resolved
@@ -95,9 +94,7 @@ def test_a_text_that_the_graph_misses_is_found_by_its_words(world: World, monkey
     best = index.find(index.view, world.embedder.embed([query])[0], 1)
     assert best.path == "graph" and best.similarities[0] > 0.999 and graph is not None
     assert answers(world, query, world.resolved(kinds=KINDS), 1, Settings())[1] is False
-    others = np.setdiff1d(graph.labels(), index.view.columns["id"][best.slots])
-    index._graph = Graph(index.dim, 16, 200)
-    index._graph.add(others, index.get(others))
+    graph.delete(index.view.columns["id"][best.slots])
     (found,), by_words = answers(world, query, world.resolved(kinds=KINDS), 1, Settings())
     assert world.rows[found[0]].text == query and by_words
 
