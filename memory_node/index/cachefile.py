@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-MAGIC = b"robot_memory cache 1\n"
+MAGIC = b"robot_memory cache 2\n"
 _CHUNK = 1 << 20
 
 

@@ -25,7 +25,7 @@ def choose_ef(graph: Graph, view: VectorView, least: int) -> int:
     """Return the smallest number of candidates, at least `least`, with which a sample of the graph's own vectors finds
     its true neighbours; SCAN when none does.
     """
-    alive = np.flatnonzero(view.alive()[: view.indexed])
+    alive = np.flatnonzero(view.alive[: view.indexed])
     chosen = np.random.default_rng(len(alive)).choice(alive, min(QUERIES, len(alive)), replace=False)
     queries = exact.normalise(view.vectors(chosen))
     # A sample is its own nearest neighbour and always found, so it is left out of the count.

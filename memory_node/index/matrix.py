@@ -36,8 +36,9 @@ class VectorView:
     indexed: int = 0
     numbering: int = 0
 
+    @cached_property
     def alive(self) -> NDArray[np.bool_]:
-        """Whether each slot is not removed."""
+        """Whether each slot is not removed; not to be changed."""
         return self.columns["died"][: self.count] > self.version
 
     def slots(self, ids: NDArray[np.int64]) -> Slots:
@@ -48,6 +49,16 @@ class VectorView:
         known = found >= 0
         found[known] = np.where(self.columns["died"][found[known]] > self.version, found[known], -1)
         return found
+
+    @cached_property
+    def living(self) -> int:
+        """How many are not removed."""
+        return int(np.count_nonzero(self.alive))
+
+    @cached_property
+    def in_graph(self) -> int:
+        """How many of the living are in the graph."""
+        return int(np.count_nonzero(self.alive[: self.indexed]))
 
     def of_texts(self, texts: NDArray[np.int64]) -> Slots:
         """Slots of the vectors of texts (ids, none twice), ascending."""
@@ -130,17 +141,16 @@ class VectorTable:
             self._view = replace(
                 view, columns=columns, count=total, version=version, slot_of=slot_of, first_of=first_of
             )
-            alive = self._view.alive()
-            if total - int(alive.sum()) > 1024 + total // 4:
-                self._compact(alive)
+            if total - self._view.living > 1024 + total // 4:
+                self._compact(self._view.alive)
 
     def set_indexed(self, ids: NDArray[np.int64]) -> None:
         """Say which vectors are in the graph: they are moved to the front."""
         with self._lock:
             view = self._view
             inside = np.isin(view.columns["id"][: view.count], ids)
-            self._compact(view.alive(), np.argsort(~inside, kind="stable"))
-            self._view = replace(self._view, indexed=int((inside & view.alive()).sum()))
+            self._compact(view.alive, np.argsort(~inside, kind="stable"))
+            self._view = replace(self._view, indexed=int((inside & view.alive).sum()))
 
     def advance(self, before: VectorView, indexed: int) -> bool:
         """Say that slots below indexed of view `before` are in the graph; False when slots were renumbered since."""

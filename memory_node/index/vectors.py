@@ -71,6 +71,7 @@ class VectorIndex:
         self._graph: Graph | None = None
         self._ef = SCAN  # until recall was measured
         self._measured = 0  # how many were in the graph then
+        self._since = 0  # how many were inserted since
         self._lost = _NONE  # ids of those the graph does not find, searched exactly for ever
         self.unsaved = 0
 
@@ -80,20 +81,20 @@ class VectorIndex:
         return self.table.view
 
     def __len__(self) -> int:
-        return int(self.view.alive().sum())
+        return self.view.living
 
     @property
     def waiting(self) -> int:
         """Vectors that will be inserted into the graph and are searched exactly until then."""
         view = self.view
-        late = int(view.alive()[view.indexed :].sum())
+        late = view.living - view.in_graph
         return late if self._graph is not None or len(self) >= EXACT_BELOW else 0
 
     @property
     def settled(self) -> bool:
-        """Whether nothing waits for the graph, and its recall was measured since it grew."""
+        """Whether nothing waits for the graph, and its recall was measured since it changed."""
         graph = self._graph
-        return not self.waiting and (graph is None or not self._measure_due(graph, pending=False))
+        return not self.waiting and (graph is None or not self._measure_due(pending=False))
 
     @property
     def state(self) -> dict[str, int]:
@@ -138,7 +139,7 @@ class VectorIndex:
     def find(self, view: VectorView, vector: NDArray[np.float32], k: int, allowed: Slots | None = None) -> Found:
         """Search one view; see `search`."""
         query = exact.normalise(np.asarray(vector, dtype=np.float32))
-        candidates = int(np.count_nonzero(view.alive())) if allowed is None else len(allowed)
+        candidates = view.living if allowed is None else len(allowed)
         if k <= 0 or not candidates:
             return Found(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32), "none", 0)
         return self._by_graph(view, query, k, allowed, candidates) or _exactly(view, query, k, allowed, candidates)
@@ -162,7 +163,7 @@ class VectorIndex:
     def index_some(self) -> bool:
         """Insert a few of the vectors that are not in the graph yet; whether there is more to do."""
         view = self.view
-        live = int(view.alive().sum())
+        live = view.living
         graph = self._graph
         if graph is not None and (live < EXACT_BELOW // 2 or graph.deleted > 2 * live):
             self._drop_graph()
@@ -172,7 +173,7 @@ class VectorIndex:
                 return False
             graph = self._graph = Graph(self.dim, self._links, self._ef_construction)
         pending = view.indexed < view.count
-        if self._measure_due(graph, pending):
+        if self._measure_due(pending):
             self._measure(graph, view)
         elif pending:
             self._insert(graph, view)
@@ -221,13 +222,14 @@ class VectorIndex:
         graph.delete(inside[~ours])
         self.table.set_indexed(inside[ours])
         self._lost = np.array(header["lost"], dtype=np.int64)
-        self._graph, self._ef, self._measured = graph, header["ef"], header["measured"]
+        self._graph, self._ef = graph, header["ef"]
+        self._measured, self._since = header["measured"], header["since"]
         return ""
 
     def _write(self, graph: Graph, path: Path, watermark: Any) -> None:
         values, arrays = graph.state()
         header = {"watermark": watermark, "dim": self.dim, "ef": self._ef, "measured": self._measured}
-        header.update(graph=values, lost=self._lost.tolist())
+        header.update(graph=values, lost=self._lost.tolist(), since=self._since)
         cachefile.write(path, header, arrays)
 
     def _by_graph(
@@ -235,8 +237,7 @@ class VectorIndex:
     ) -> Found | None:
         """Search the graph for so many that enough pass, and the rest exactly; None when that is no good way."""
         graph, ef = self._graph, self._ef
-        inside = view.alive()[: view.indexed] if allowed is None else allowed < view.indexed
-        indexed = int(np.count_nonzero(inside))
+        indexed = view.in_graph if allowed is None else int(np.count_nonzero(allowed < view.indexed))
         if graph is None or ef == SCAN or not indexed:
             return None
         tail = view.count - view.indexed
@@ -271,25 +272,26 @@ class VectorIndex:
 
     def _insert(self, graph: Graph, view: VectorView) -> None:
         end = min(view.indexed + CHUNK, view.count)
-        slots = view.indexed + np.flatnonzero(view.alive()[view.indexed : end])
+        slots = view.indexed + np.flatnonzero(view.alive[view.indexed : end])
         ids = view.columns["id"][slots]
         graph.add(ids, exact.normalise(view.vectors(slots)))
         if self._ef != SCAN:
             self._lost = np.union1d(self._lost, lost(graph, view, slots, self._ef))
         self.table.advance(view, end)
         self.unsaved += len(ids)
+        self._since += len(ids)
         # What was removed after `view` was taken was not in the graph yet when `apply` looked.
         graph.delete(ids[self.view.slots(ids) < 0])
 
-    def _measure_due(self, graph: Graph, pending: bool) -> bool:
-        return len(graph) >= max(EXACT_BELOW // 2, self._measured * (2 if pending else 1.25))
+    def _measure_due(self, pending: bool) -> bool:
+        return self._since >= (self._measured * (1.0 if pending else 0.25) or EXACT_BELOW // 2)
 
     def _measure(self, graph: Graph, view: VectorView) -> None:
         ef = choose_ef(graph, view, self._ef_least)
-        inside = np.flatnonzero(view.alive()[: view.indexed])
+        inside = np.flatnonzero(view.alive[: view.indexed])
         missed = lost(graph, view, inside, ef) if ef != SCAN else _NONE
         self._lost, self._ef = missed, ef if len(missed) <= LOST_MOST * len(inside) else SCAN
-        self._measured = len(graph)
+        self._measured, self._since = len(graph), 0
         logger.debug("recall measured over %d vectors: ef %d (0: exact scan)", self._measured, self._ef)
 
     def _drop_graph(self) -> None:
@@ -297,7 +299,8 @@ class VectorIndex:
         self.table.set_indexed(_NONE)
 
     def _forget_graph(self) -> None:
-        self._graph, self._ef, self._measured, self._lost = None, SCAN, 0, _NONE
+        self._graph, self._ef, self._lost = None, SCAN, _NONE
+        self._measured = self._since = 0
 
     def _owner(self, ids: Sequence[int] | NDArray[np.int64], column: str) -> NDArray[np.int64]:
         view = self.view
@@ -326,7 +329,7 @@ def _exactly(
     view: VectorView, query: NDArray[np.float32], k: int, allowed: Slots | None, candidates: int
 ) -> Found:
     if GATHER_COST * candidates < SCAN_COST * view.count:
-        slots = np.flatnonzero(view.alive()) if allowed is None else allowed
+        slots = np.flatnonzero(view.alive) if allowed is None else allowed
         similarities = view.scores(query, slots)
         best = exact.top(similarities, k)
         return Found(slots[best], similarities[best], "gather", candidates)
@@ -338,7 +341,7 @@ def _exactly(
 def _mask(view: VectorView, allowed: Slots | None) -> Mask:
     """Whether each slot is allowed; None: all that are not dead."""
     if allowed is None:
-        return view.alive()
+        return view.alive
     mask = np.zeros(view.count, dtype=bool)
     mask[allowed] = True
     return mask

@@ -209,7 +209,7 @@ def test_every_view_tells_the_vectors_of_texts_as_of_then() -> None:
     assert max(np.bincount(view.columns["text"][: view.count])[1:].max(initial=0) for view in views) > 4
     for view in views:
         texts = rng.permutation(np.arange(1, 700))[:300]
-        wanted = np.isin(view.columns["text"][: view.count], texts) & view.alive()
+        wanted = np.isin(view.columns["text"][: view.count], texts) & view.alive
         assert view.of_texts(texts).tolist() == np.flatnonzero(wanted).tolist()
 
 
@@ -260,6 +260,28 @@ def test_effort_rises_until_recall_is_reached_else_everything_is_compared() -> N
     graph.add(np.arange(1, 3001), clustered)
     easy.table.set_indexed(np.arange(1, 3001))
     assert effort.choose_ef(graph, easy.view, 50) <= 200
+
+
+def test_recall_is_measured_again_when_a_quarter_was_replaced(
+    small_graphs: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured = []
+
+    def choose(*args: object) -> int:
+        measured.append(args)
+        return effort.choose_ef(*args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(vectors, "choose_ef", choose)
+    data = unit(np.random.default_rng(14), 1000)
+    index = filled(data[:800])
+    drain(index)
+    done = len(measured)
+    for first, times in ((1, 0), (101, 1)):
+        remove(index, np.arange(first, first + 100))
+        add(index, np.arange(first + 800, first + 900), data[first + 799 : first + 899])
+        assert not index.settled
+        drain(index)
+        assert index.settled and len(measured) == done + times
 
 
 def test_everything_removed_at_once_drops_the_graph(small_graphs: None) -> None:
