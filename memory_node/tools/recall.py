@@ -189,14 +189,14 @@ def _about(context: ToolContext, query: str, answers: Sequence[Ranked]) -> list[
 
 def _things(conn: sqlite3.Connection, answers: Sequence[Ranked], place: Located) -> dict[int, float]:
     """Ids of the entities at the places, the likeliest first, and of those among the answers; with their relevance."""
-    things: dict[int, float] = {}
     there = [one for one in (place.place, *place.alternatives) if one is not None and one.entity_id]
     found = [(one.entity_id, one.confidence) for one in there]
-    found += [(answer.node.id, answer.score) for answer in answers if answer.node.kind is Kind.ENTITY]
-    names = identity.resolve_many(conn, [id_ for id_, _ in found])
-    for known_as, relevance in found:
-        if id_ := names.get(known_as):
-            things[id_] = max(relevance, things.get(id_, 0.0))
+    named = {answer.node.id: answer.score for answer in answers if answer.node.kind is Kind.ENTITY}
+    known_as = identity.resolve_many(conn, named) if named else {}
+    found += [(known_as[id_], score) for id_, score in named.items() if id_ in known_as]
+    things: dict[int, float] = {}
+    for id_, relevance in found:
+        things[id_] = max(relevance, things.get(id_, 0.0))
     return things
 
 
