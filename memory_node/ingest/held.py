@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 from array import array
+from collections.abc import Collection
+
+import numpy as np
 
 from memory_node.graph import Position
 
@@ -54,12 +57,10 @@ class HeldRows:
         x = self._x[slot]
         return None if math.isnan(x) else (x, self._y[slot], self._z[slot])
 
-    def slot_of(self, id: int) -> int:
-        """Slot of a row by id, 0 when it is not held; looks at all."""
-        try:
-            return self._ids.index(id)
-        except ValueError:
-            return 0
+    def slots_of(self, ids: Collection[int]) -> list[int]:
+        """Slots of those rows by id that are held; looks at all."""
+        held: list[int] = np.flatnonzero(np.isin(np.frombuffer(self._ids, dtype=np.int64), list(ids))).tolist()
+        return held
 
     def near(self, layer: str, text: str | None, position: Position | None) -> list[int]:
         """Slots of the rows of a layer and text that lie within the radius, and of some more that lie farther."""

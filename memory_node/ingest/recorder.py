@@ -68,10 +68,13 @@ class Recorder:
 
     def take_refusals(self) -> None:
         """Count what was refused since the last call as refused, and let no later reading repeat it."""
-        for entry in self._buffer.take_refusals():
-            with self._situation.lock:
+        refused = self._buffer.take_refusals()
+        if not refused:
+            return
+        with self._situation.lock:
+            self._folder.forget({node.id for entry in refused for node in entry.nodes})
+            for entry in refused:
                 for node in entry.nodes:
-                    self._folder.forget(node.id)
                     self._readings.forget(node.layer)
                     self._refused(node.layer, entry.internal).stored -= 1
                 for repeat in entry.repeats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from memory_node.graph import Node, Position
@@ -97,9 +97,9 @@ class RepeatFolder:
         self._rows.add(row.id, row.layer, row.text, row.position, row.stamp)
         self._let_go_of_old(row.stamp)
 
-    def forget(self, id: int) -> None:
-        """Let no later reading repeat this row: it was refused."""
-        if slot := self._rows.slot_of(id):
+    def forget(self, ids: Collection[int]) -> None:
+        """Let no later reading repeat these rows: they were refused."""
+        for slot in self._rows.slots_of(ids):
             self._rows.drop(slot)
 
     def clear(self) -> None:

@@ -127,9 +127,22 @@ def test_a_row_that_was_refused_is_not_repeated() -> None:
     folder = RepeatFolder(nothing)
     folder.remember(reading("chair", None, 0, 1))
     folder.remember(reading("table", None, 0, 2))
-    folder.forget(1)
-    folder.forget(3)
+    folder.forget({1, 3})
     assert find(folder, "chair", None, 1) is None and find(folder, "table", None, 1) == 2
+
+
+def test_rows_refused_together_are_forgotten_together_and_their_room_is_used_again() -> None:
+    folder = RepeatFolder(nothing)
+    for id_ in range(1, 1001):
+        folder.remember(reading(f"chair {id_}", None, 0, id_))
+    folder.forget(())
+    taken = folder.nbytes()
+    folder.forget(range(500, 1000))
+    assert len(folder) == 500
+    assert find(folder, "chair 500", None, 1) is None and find(folder, "chair 1000", None, 1) == 1000
+    for id_ in range(1001, 1501):
+        folder.remember(reading(f"chair {id_}", None, 1, id_))
+    assert len(folder) == 1000 and folder.nbytes() == taken
 
 
 def test_a_row_read_again_that_was_let_go_of_takes_no_other_of_its_message_away(
