@@ -74,8 +74,8 @@ class Things:
 
     @cached_property
     def positions(self) -> NDArray[np.float64]:
-        """(N, 3) m; NaN where unknown."""
-        return np.stack([self.columns[axis][self.slots] for axis in "xyz"], axis=1)
+        """(N, 2) m, on the floor; NaN where unknown."""
+        return np.stack([self.columns[axis][self.slots] for axis in "xy"], axis=1)
 
     @cached_property
     def maps(self) -> NDArray[np.int16]:
