@@ -158,7 +158,8 @@ class Readers:
                 if self._closed or len(self._open) > MOST_READERS:
                     self._close(reader)
                 else:
-                    self._idle.insert(len(self._idle) if reader.roomy else 0, reader)
+                    self._idle.append(reader)
+                    self._idle.sort(key=lambda one: one.roomy)
                 self._state.notify()
 
     def _connected(self) -> _Reader:

@@ -79,6 +79,22 @@ def test_however_many_read_at_once_few_caches_are_large_and_one_who_reads_alone_
             assert conn.execute("PRAGMA cache_size").fetchone() == (-2048,)
 
 
+def test_few_who_read_at_once_have_the_same_few_connections_again(db: Database) -> None:
+    def lent(number: int) -> set[sqlite3.Connection]:
+        together = threading.Barrier(number)
+
+        def hold() -> sqlite3.Connection:
+            with db.read() as conn:
+                together.wait(30)
+                return conn
+
+        with ThreadPoolExecutor(number) as threads:
+            return {future.result() for future in [threads.submit(hold) for _ in range(number)]}
+
+    lent(10)
+    assert len(set.union(*(lent(4) for _ in range(20)))) == 4
+
+
 def test_threads_that_wait_for_each_other_inside_their_blocks_are_lent_more_connections(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
