@@ -15,7 +15,7 @@ from memory_node.housekeeping import episodes as endings
 from memory_node.housekeeping.ages import SECOND, Ages, clamped
 from memory_node.housekeeping.centroids import Centroids
 from memory_node.housekeeping.runtime import JobContext, StepResult
-from memory_node.storage import episodes, sessions
+from memory_node.storage import episodes, nodes, sessions
 
 if TYPE_CHECKING:
     from memory_node.config import Settings
@@ -129,6 +129,10 @@ def _link(tx: Transaction, session_id: int, rows: list[Row], settings: Settings)
 
     Returns how many were linked, and how many rows were written for it.
     """
+    there = nodes.existing(tx.conn, [row[0] for row in rows])  # some may have been purged since they were read
+    rows = [row for row in rows if row[0] in there]
+    if not rows:
+        return 0, 0
     starts = _explicit_starts(tx.conn, session_id, rows, settings)
     gap = round(settings.episode_gap * SECOND)
     current: _Linked | None = None

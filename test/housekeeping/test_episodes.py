@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,8 +14,10 @@ from support.fakes import SECOND, FakeClock, WordEmbedder
 from memory_node.errors import InvalidArgument
 from memory_node.graph import EdgeType, Kind, Tier
 from memory_node.housekeeping import episodes as keeping
+from memory_node.housekeeping.purge import purge
 from memory_node.memory import Memory
 from memory_node.storage import edges, episodes, vectors
+from memory_node.storage.writer import Work
 
 
 @pytest.fixture
@@ -166,6 +169,27 @@ def test_silence_divides_rows_that_nobody_put_into_an_episode(store: Store) -> N
     store.clock.advance(1900)
     store.run("episodes")
     assert get(store, newest.id).status == "completed" and "lamp" in get(store, newest.id).summary
+
+
+@pytest.mark.parametrize("left", [0, 2])
+def test_rows_purged_just_before_they_are_linked_are_in_no_episode(
+    store: Store, left: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = store.clock.ns / SECOND
+    rows = store.add_many([("a cup", now + i, (0.0, 0.0, 0.0), "scene") for i in range(6)])
+    store.clock.advance(6)
+    write = store.db.write
+
+    def purge_first(work: Work[Any]) -> Any:
+        monkeypatch.undo()
+        assert write(lambda tx: purge(tx, rows[left:])) == 6 - left
+        return write(work)
+
+    monkeypatch.setattr(store.db, "write", purge_first)
+    store.run("episodes")
+    assert store.db.check() == []
+    with store.db.read() as conn:
+        assert [one.observation_count for one in episodes.last(conn)] == ([left] if left else [])
 
 
 def test_an_episode_nobody_ends_is_bounded_at_a_day(store: Store) -> None:
