@@ -23,9 +23,11 @@ _CHUNK = 8  # asked for at once; about 1 ms, the longest that a search waits for
 
 def choose_ef(graph: Graph, view: VectorView, least: int) -> int:
     """Return the smallest number of candidates, at least `least`, with which a sample of the graph's own vectors finds
-    its true neighbours; SCAN when none does.
+    its true neighbours; SCAN when none does, or when there is no vector in it.
     """
     alive = np.flatnonzero(view.alive[: view.indexed])
+    if not len(alive):
+        return SCAN
     chosen = np.random.default_rng(len(alive)).choice(alive, min(QUERIES, len(alive)), replace=False)
     queries = exact.normalise(view.vectors(chosen))
     # A sample is its own nearest neighbour and always found, so it is left out of the count.

@@ -284,6 +284,17 @@ def test_recall_is_measured_again_when_a_quarter_was_replaced(
         assert index.settled and len(measured) == done + times
 
 
+def test_a_graph_of_which_all_was_removed_before_it_was_measured_is_filled_on(small_graphs: None) -> None:
+    index = filled(data := unit(np.random.default_rng(8), 1000))
+    while index.view.indexed < 200:
+        assert index.index_some()
+    inserted = index.view.indexed
+    remove(index, np.arange(1, inserted + 1))
+    drain(index)
+    assert index.settled and index.state["in_graph"] == len(index) == 1000 - inserted and index.state["ef"] > 0
+    assert index.search(data[-1], 1)[0].tolist() == [1000]
+
+
 def test_everything_removed_at_once_drops_the_graph(small_graphs: None) -> None:
     data = unit(np.random.default_rng(9), 1200)
     index = filled(data)
