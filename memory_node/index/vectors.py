@@ -290,6 +290,7 @@ class VectorIndex:
         ef = choose_ef(graph, view, self._ef_least)
         inside = np.flatnonzero(view.alive[: view.indexed])
         missed = lost(graph, view, inside, ef) if ef != SCAN else _NONE
+        missed = missed[self.view.slots(missed) >= 0]  # others were removed meanwhile
         self._lost, self._ef = missed, ef if len(missed) <= LOST_MOST * len(inside) else SCAN
         self._measured, self._since = len(graph), 0
         logger.debug("recall measured over %d vectors: ef %d (0: exact scan)", self._measured, self._ef)

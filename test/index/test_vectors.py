@@ -10,7 +10,7 @@ import pytest
 
 from memory_node.index import cachefile, effort, exact, vectors
 from memory_node.index.hnsw import Graph
-from memory_node.index.matrix import VectorTable
+from memory_node.index.matrix import VectorTable, VectorView
 from memory_node.index.vectors import VectorIndex
 
 DIM = 24
@@ -293,6 +293,22 @@ def test_a_graph_of_which_all_was_removed_before_it_was_measured_is_filled_on(sm
     drain(index)
     assert index.settled and index.state["in_graph"] == len(index) == 1000 - inserted and index.state["ef"] > 0
     assert index.search(data[-1], 1)[0].tolist() == [1000]
+
+
+def test_what_is_removed_while_recall_is_measured_does_not_count_as_lost(
+    small_graphs: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lost(graph: Graph, view: VectorView, slots: np.ndarray, ef: int) -> np.ndarray:
+        if len(slots) == 800:
+            remove(index, np.arange(1, 101))
+        return effort.lost(graph, view, slots, ef)
+
+    monkeypatch.setattr(vectors, "lost", lost)
+    data = unit(np.random.default_rng(15), 800)
+    index = filled(data)
+    drain(index)
+    assert index.state["ef"] == 50
+    assert recall(index, np.arange(101, 801), data[100:], data[100:140]) >= 0.98
 
 
 def test_everything_removed_at_once_drops_the_graph(small_graphs: None) -> None:
